@@ -9,6 +9,7 @@ mod check;
 pub mod cli;
 mod codes;
 pub mod command;
+mod compile;
 mod compiler;
 mod defaults;
 mod device;
@@ -47,8 +48,9 @@ use std::sync::{Arc, LazyLock};
 use budget::Budget;
 pub use check::check_file;
 pub use cli::{Addresses, Device, Form};
-use cli::{BindingArgs, CompileArgs, Emit, PlanArgs};
+use cli::{BindingArgs, CompileArgs, PlanArgs};
 pub use codes::{Code, documented_errors, explain_error};
+use compile::compile_for;
 pub use compiler::Compiler;
 use emit::Emitted;
 pub use emit::write_atomically;
@@ -71,16 +73,12 @@ pub use load::{Loaded, check, load};
 pub use offsets::offsets;
 pub use opt::opt;
 pub use plan::plan;
-use progress::{Search, Stage};
-use proof::Written;
+use progress::Stage;
 pub use proof::verify;
 pub use reduce::reduce;
 pub use report::Report;
-use report::{
-    GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProfileFacts, ProofFacts, SwappedFacts, WrittenFacts,
-};
+use report::{GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProfileFacts, ProofFacts, SwappedFacts};
 pub use run::{Session, Tensor};
-use state::StateFacts;
 pub use sweep::sweep;
 pub use targets::{list_targets, target, target_names, targets_as_json};
 use xxhash_rust::xxh3::xxh3_64;
@@ -162,153 +160,6 @@ enum Caller<'a> {
 pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Error> {
     check_call(args)?;
     compile_for(args, Caller::Command { out })
-}
-
-/// Compiles a model, for the command or for the library.
-fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error> {
-    let planner = args.plan.planner();
-    let nothing_planned = args.plans_nothing();
-    let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
-    let (bytes, is_library, followed, mut out) = match caller {
-        Caller::Command { out } => (None, false, None, Some(out)),
-        Caller::Library { bytes, watch } => (bytes, true, watch, None),
-    };
-    let stage = if is_library { Stage::hidden() } else { Stage::new() };
-    stage.show("reading");
-    let path = args.input.path();
-    // A library's process must not end because another program cuts a mapped file short.
-    let purpose = if is_library { load::Purpose::Run } else { load::Purpose::Rewrite };
-    let loaded = load::step(path, bytes, &args.input.binding, purpose)?;
-    let Loaded { mut graph, model, dims, edited, warnings } = loaded;
-    if !is_library {
-        load::warn(&warnings);
-    }
-    for output in args.output.iter().chain(&args.report).chain(&args.save_plan).chain(&args.trace_plan) {
-        model.iter().try_for_each(|model| external::check_not_data(model, output))?;
-    }
-    if !is_library {
-        run::compute_here(&graph);
-    }
-    let folder = model.as_ref().and_then(|model| model.folder.clone());
-    let mapped = model.as_ref().map_or_else(Vec::new, |model| model.mapped.clone());
-    let fixed = model.as_ref().map(lmsc_onnx::fixed_values).unwrap_or_default();
-    let of_text = model.is_none();
-    let original = graph.clone();
-    if !is_library && nothing_planned && (args.output.is_none() || args.run) {
-        return Err(no_budget(&pass_cx(&args.plan, machine, &original)?, &original));
-    }
-
-    stage.show("planning");
-    let keep_plan = args.save_plan.is_some() || is_library && planner != TFLMS;
-    // ONNX Runtime, XLA and IREE compute copies of constants when they load or compile a model.
-    let emit = args.output.as_deref().map(|output| args.emit(output));
-    let weights_stay = args.form == cli::Form::Ort || matches!(emit, Some(Emit::MlirXla | Emit::MlirIree));
-    // IREE's compiler fuses copies of small tensors into the operators beside them.
-    let small_stay = matches!(emit, Some(Emit::MlirIree));
-    let search = (!is_library).then(|| stage.search(args.trace_plan.is_some()));
-    let watch = followed.or_else(|| search.as_ref().map(Search::watch));
-    let cx =
-        PassCx { keep_plan, weights_stay, small_stay, watch, ..pass_cx(&args.plan, machine, &original)? };
-    let passes = if nothing_planned { Pipeline::new() } else { Pipeline::of_planner(planner) };
-    let passes = args.look.limited(passes);
-    let ((came, before, profile), ran) = side_by_side(
-        || {
-            let facts = facts(&original, &cx);
-            stage.above(|| report::first_facts(path, &facts.0, &facts.1));
-            facts
-        },
-        || look::run(&mut graph, &passes, &cx, &args.look),
-    );
-    if let (Some(search), Some(file)) = (&search, &args.trace_plan) {
-        search.write_decisions(file)?;
-    }
-    drop(search);
-    let cx = PassCx { watch: None, ..cx };
-    let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &args.input.binding))?;
-
-    stage.show("proving");
-    // From here on the bytes of the model are read, which may be long after it was opened.
-    mapped.iter().try_for_each(|file| file.check()).map_err(|e| Error::new(Code::File, e.to_string()))?;
-    let changed = edited || ran.iter().any(|r| r.outcome.changed);
-    let source = is_library.then(|| compiler::Source {
-        args: args.clone(),
-        model: model.clone(),
-        dims: dims.clone(),
-        changed,
-    });
-    // What is to be written is made ready meanwhile, and not written before the proof is there.
-    let ((proof, proven_in), (after, hash, emitted)) = side_by_side(
-        || look::timed(|| lmsc_ir::equiv::check(&original, &graph)),
-        || {
-            let after = cx.memory(&graph);
-            let hash = hash(&graph);
-            let emit = |output| {
-                let pages = pages_of(&ran);
-                let says = emit::Says::of(&graph, &cx, (after.peak(), pages), &hash, nothing_planned);
-                Emitted::new(args, model, &graph, changed, &dims, says, output)
-            };
-            let emitted = args.output.as_deref().map(emit);
-            (MemoryFacts::of(&graph, &after), hash, emitted)
-        },
-    );
-    look::print_times(&args.look, &ran, proven_in);
-    let proof = proof.map_err(|difference| match &cx.given {
-        Some(given) => {
-            let message =
-                format!("{}: it is not valid: the rewritten graph differs: {difference}", given.name);
-            Error::new(Code::GivenPlan, message).with_help("plan anew, without --plan")
-        }
-        None => differs(difference),
-    })?;
-    if let Some(budget) = cx.budget.filter(|budget| after.peak > budget.0) {
-        return Err(beyond(args, original, [Bytes(after.peak), budget], &cx));
-    }
-    let (host, host_budget) = (Bytes(after.host_peak), cx.host_budget());
-    if host > host_budget {
-        let budget = cx.whole_budget().unwrap_or_default();
-        let refusal = Refusal::new(Cause::HostPeak { host_budget }, budget, Some(host)).with_help(
-            "give a larger --host-budget, or --planner auto, which computes again what has no room there",
-        );
-        return Err(refusal.into());
-    }
-    let saved = args.save_plan.as_deref().map(|file| saved(file, &ran)).transpose()?;
-    let plan = if is_library { saved_plan(&ran) } else { None };
-    let emitted = emitted.transpose()?;
-    if let (Some(output), Some(emitted)) = (&args.output, &emitted) {
-        let (emit, binding) = (args.emit(output), &args.input.binding);
-        let (original, result, cx) = (&original, &graph, &cx);
-        let written =
-            Written { path: output, emit, binding, original, result, folder: folder.as_deref(), cx, of_text };
-        stage.show("writing and reading back");
-        match &mut out {
-            Some(out) if output == Path::new("-") => {
-                let bytes = emitted.to_bytes()?;
-                written.check_bytes(&bytes)?;
-                let write = out.write_all(&bytes).and_then(|()| out.flush());
-                write.map_err(|e| Error::writing(output, &e))?;
-            }
-            _ => {
-                emitted.write(output)?;
-                written.read_back()?;
-            }
-        }
-    }
-    stage.done();
-    let pages = pages_of(&ran);
-    let report = report(path.display().to_string(), (came, profile), (before, after), &cx, ran, &proof, hash);
-    let state = StateFacts::of(&original);
-    let written =
-        args.output.iter().filter(|_| emitted.is_some()).filter_map(|output| WrittenFacts::of(output));
-    let report = Report { warnings, state, written: written.collect(), ..report };
-    if let Some(file) = args.report.as_deref().filter(|file| !is_page(file)) {
-        let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
-        write_atomically(file, |w| w.write_all(json.as_bytes()))?;
-    }
-    if let Some((file, json)) = saved {
-        write_atomically(file, |w| w.write_all(json.as_bytes()))?;
-    }
-    let graphs = [original, graph];
-    Ok(Compiled { report, graphs, folder, mapped, fixed, cx, pages, plan, source, _emitted: emitted })
 }
 
 /// The bytes of a page, where the passes planned for memory that is mapped in pages.
@@ -518,7 +369,7 @@ fn smaller_step(refusal: Refusal, binding: &BindingArgs) -> Refusal {
 }
 
 /// Why the peak is above the budget: a plan found for a budget holds it, so something else was asked for.
-fn beyond(args: &CompileArgs, original: Graph, [peak, budget]: [Bytes; 2], cx: &PassCx) -> Error {
+fn beyond(args: &CompileArgs, original: &Graph, [peak, budget]: [Bytes; 2], cx: &PassCx) -> Error {
     let mut given = args.plan.fixed_parameters();
     given.extend(args.plan.swap_limit.is_some().then_some("--swap-limit"));
     given.extend(args.look.pass_limit.is_some().then_some("--pass-limit"));
@@ -529,9 +380,9 @@ fn beyond(args: &CompileArgs, original: Graph, [peak, budget]: [Bytes; 2], cx: &
     let help = format!("leave out {given}, and lmsc finds a plan within the budget");
     let free = args.plan.without_fixed_parameters();
     let found = machine(free.target.as_deref(), free.profile.as_deref()).and_then(|machine| {
-        let cx = pass_cx(&free, machine, &original)?;
+        let cx = pass_cx(&free, machine, original)?;
         let ran = Pipeline::of_planner(args.plan.planner()).run(&mut original.clone(), &cx);
-        Ok(ran.map_err(|error| floors_of(error.into(), &original, &cx)))
+        Ok(ran.map_err(|error| floors_of(error.into(), original, &cx)))
     });
     let refuse = |otherwise| {
         let cause = Cause::Parameters { given, otherwise };

@@ -153,6 +153,7 @@ fn paths_that_are_no_model() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn graphs_that_are_wrong() {
     let relu = || Builder::new().input("x", &[4]).node("Relu", "x", "y");
     refused(
@@ -415,6 +416,7 @@ fn budgets_that_are_odd() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn shape_arithmetic_costs_nothing() {
     let huge = 1_000_000_000;
     accepted(
@@ -1038,6 +1040,7 @@ fn large_graphs_take_linear_time_for_onnx_runtime() {
 }
 
 /// Compiles large graphs into files of this form.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn large_graphs(form: &str) {
     const N: usize = 30_000;
     let bench = Bench::new();

@@ -40,10 +40,55 @@ struct Case {
     found: Vec<Option<Found>>,
 }
 
+impl Case {
+    /// Images a second, in a step of that many nanoseconds.
+    fn speed(&self, nanos: u64) -> f64 {
+        self.batch as f64 * 1e9 / nanos as f64
+    }
+
+    /// Images a second of our way of that index.
+    fn ours(&self, index: usize) -> Option<f64> {
+        self.found[index].map(|found| self.speed(found.makespan))
+    }
+
+    /// Images a second of the paper's way of that index.
+    fn theirs(&self, index: usize) -> Option<f64> {
+        self.paper[index].map(|speed| speed as f64)
+    }
+
+    /// The time that no plan beats, if there is one.
+    fn known_bound(&self) -> Option<u64> {
+        (self.bound < u64::MAX).then_some(self.bound)
+    }
+}
+
 pub(crate) fn run(scale: Scale) -> Page {
+    let cases = cases(scale);
+    Page {
+        name: "ooc",
+        title: "OOC Table 1: ResNet-50 within 16 GiB, by batch",
+        about: "ResNet-50 of `testdata/models` (224 pixels, single precision, SGD) by the cost model of `v100-nvlink2`; the budget is \
+                the device's 16 GiB, parameters, gradients and workspace included. `window` is the paper's planner with the \
+                best of several windows; `window, our order` swaps the same and orders the copies as `swap-only` does; `auto` \
+                computes again, too.",
+        tables: tables(&cases),
+        plots: vec![Plot {
+            name: "speed".to_owned(),
+            title: "ResNet-50 within 16 GiB: images a second".to_owned(),
+            x: "batch",
+            y: "images a second",
+            top: None,
+            curves: curves(&cases),
+        }],
+        cases: table_of_cases(&cases),
+    }
+}
+
+/// The step of each batch, planned in each way.
+fn cases(scale: Scale) -> Vec<Case> {
     let target = work::target("v100-nvlink2");
     let budget = target.device_bytes.0;
-    let cases = each(scale.some(TABLE, 2), |&(batch, paper)| {
+    each(scale.some(TABLE, 2), |&(batch, paper)| {
         // The smallest batches fit; what a part of the experiment shows is swapping.
         let problem = work::model("resnet50/training_model.onnx", &[("batch", batch)], &target);
         let peak = work::peak(&problem);
@@ -57,15 +102,14 @@ pub(crate) fn run(scale: Scale) -> Page {
             bound: if problem.floor().1 <= budget { work::bound(&problem, budget, true) } else { u64::MAX },
             found: WAYS.iter().map(|way| way.find(&problem, budget, scale)).collect(),
         }
-    });
-    let speed = |case: &Case, nanos: u64| case.batch as f64 * 1e9 / nanos as f64;
-    let of = |case: &Case, index: usize| case.found[index].map(|found| speed(case, found.makespan));
+    })
+}
+
+/// Speeds of the paper, ours, and ours as shares of the speed without a limit of memory.
+fn tables(cases: &[Case]) -> Vec<Table> {
     let labels = WAYS.iter().map(|way| way.label);
-    let columns: Vec<&str> = ["batch", "peak, GiB", "in core"]
-        .into_iter()
-        .chain(labels.clone())
-        .chain(["no plan beats"])
-        .collect();
+    let columns: Vec<&str> =
+        ["batch", "peak, GiB", "in core"].into_iter().chain(labels).chain(["no plan beats"]).collect();
     let mut ours = Table::new("Images a second, ours", &columns);
     let mut shares = Table::new(
         "Share of the speed without a limit of memory, in percent (the paper's: of its in-core speed at batch 190)",
@@ -92,70 +136,55 @@ pub(crate) fn run(scale: Scale) -> Page {
             "V100 schedule + VA",
         ],
     );
-    for case in &cases {
+    for case in cases {
         let share = |value: Option<f64>, whole: f64| number(value.map(|value| 100.0 * value / whole), 1);
-        let limit = speed(case, case.compute);
+        let limit = case.speed(case.compute);
         let mut row =
             vec![case.batch.to_string(), work::gib(case.peak), number(case.fits.then_some(limit), 0)];
-        row.extend((0..WAYS.len()).map(|index| number(of(case, index), 0)));
-        row.push(number((case.bound < u64::MAX).then(|| speed(case, case.bound)), 0));
+        row.extend((0..WAYS.len()).map(|index| number(case.ours(index), 0)));
+        row.push(number(case.known_bound().map(|bound| case.speed(bound)), 0));
         ours.push(row);
-        let theirs = |index: usize| case.paper[index].map(|speed| speed as f64);
         let mut row = vec![
             case.batch.to_string(),
-            share(theirs(1), 258.0),
-            share(theirs(3), 581.0),
-            share(theirs(4), 581.0),
+            share(case.theirs(1), 258.0),
+            share(case.theirs(3), 581.0),
+            share(case.theirs(4), 581.0),
         ];
-        row.extend((0..WAYS.len()).map(|index| share(of(case, index), limit)));
+        row.extend((0..WAYS.len()).map(|index| share(case.ours(index), limit)));
         shares.push(row);
         if case.paper.iter().any(Option::is_some) {
             let row = [case.batch.to_string()].into_iter();
-            paper.push(row.chain((0..5).map(|index| number(theirs(index), 0))).collect());
+            paper.push(row.chain((0..5).map(|index| number(case.theirs(index), 0))).collect());
         }
     }
+    vec![paper, ours, shares]
+}
+
+/// Every step in every way.
+fn table_of_cases(cases: &[Case]) -> Table {
     let mut csv = Table::new("cases", &[&["batch", "peak_bytes"][..], &work::FOUND].concat());
-    for case in &cases {
+    for case in cases {
         for (way, found) in WAYS.iter().zip(&case.found) {
             let own = [case.batch.to_string(), case.peak.to_string()];
             csv.push(
-                own.into_iter()
-                    .chain(work::cells(
-                        case.compute,
-                        (case.bound < u64::MAX).then_some(case.bound),
-                        way,
-                        *found,
-                    ))
-                    .collect(),
+                own.into_iter().chain(work::cells(case.compute, case.known_bound(), way, *found)).collect(),
             );
         }
     }
+    csv
+}
+
+/// Speeds by batch.
+fn curves(cases: &[Case]) -> Vec<Curve> {
     let curve = |name: &str, of: &dyn Fn(&Case) -> Option<f64>| Curve {
         name: name.to_owned(),
         points: cases.iter().map(|case| (case.batch as f64, of(case))).collect(),
     };
     let mut curves: Vec<Curve> =
-        WAYS.iter().enumerate().map(|(index, way)| curve(way.label, &|case| of(case, index))).collect();
-    curves.push(curve("no plan beats", &|case| (case.bound < u64::MAX).then(|| speed(case, case.bound))));
+        WAYS.iter().enumerate().map(|(index, way)| curve(way.label, &|case| case.ours(index))).collect();
+    curves.push(curve("no plan beats", &|case| case.known_bound().map(|bound| case.speed(bound))));
     for (index, name) in [(1, "paper: LMS"), (3, "paper: schedule"), (4, "paper: + VA")] {
-        curves.push(curve(name, &|case| case.paper[index].map(|speed| speed as f64)));
+        curves.push(curve(name, &|case| case.theirs(index)));
     }
-    Page {
-        name: "ooc",
-        title: "OOC Table 1: ResNet-50 within 16 GiB, by batch",
-        about: "ResNet-50 of `testdata/models` (224 pixels, single precision, SGD) by the cost model of `v100-nvlink2`; the budget is \
-                the device's 16 GiB, parameters, gradients and workspace included. `window` is the paper's planner with the \
-                best of several windows; `window, our order` swaps the same and orders the copies as `swap-only` does; `auto` \
-                computes again, too.",
-        tables: vec![paper, ours, shares],
-        plots: vec![Plot {
-            name: "speed".to_owned(),
-            title: "ResNet-50 within 16 GiB: images a second".to_owned(),
-            x: "batch",
-            y: "images a second",
-            top: None,
-            curves,
-        }],
-        cases: csv,
-    }
+    curves
 }

@@ -768,6 +768,15 @@ struct State {
     value: Option<ValueId>,
 }
 
+/// The numbers of a node.
+#[derive(Clone, Copy)]
+struct Numbers {
+    /// That of the nodes that count as one with it.
+    class: u32,
+    /// That of its key without the writes aside, if it has such.
+    function: Option<u32>,
+}
+
 /// One graph, numbered.
 struct Walk<'g> {
     graph: &'g Graph,
@@ -826,83 +835,13 @@ impl<'g> Walk<'g> {
             let node = graph.node(id);
             let malformed = |why| Difference::Malformed { side, place: place(node), why };
             if node.op.is_swap() || node.op.is_join() {
-                let number = match node.op.is_join() {
-                    true => walk.join(table, node),
-                    false => walk.copy(table, node),
-                };
-                let number = number.map_err(malformed)?;
-                let copy = node.results[0].expect("a copy has a result");
-                walk.define(copy, number).map_err(malformed)?;
-                if let (&[Some(from)], []) = (&node.operands[..], &node.attributes[..]) {
-                    walk.wholes[copy.as_u32() as usize] = walk.wholes[from.as_u32() as usize];
-                }
-                for update in &node.updates {
-                    let variable = walk.read(update.variable).map_err(malformed)?;
-                    walk.states.insert(variable, State { number, value: Some(copy) });
-                }
-                walk.swaps += 1;
-                continue;
-            }
-            if let Some((encoding, whole)) = walk.decoded(node) {
-                let number = walk.read(whole).map_err(malformed)?;
-                walk.define(node.results[0].expect("it is decoded"), number).map_err(malformed)?;
-                walk.encodings.extend(walk.class(encoding));
-                walk.decodings += 1;
-                continue;
-            }
-            if walk.bases[id.as_u32() as usize] != NONE {
-                return Err(malformed("it stands twice in the order".to_owned()));
-            }
-            walk.key(table, &mut key, id, Part::Whole).map_err(malformed)?;
-            let base = table.number(&key, node.results.len());
-            // The results of such a node without its writes aside have numbers of their own: a recomputed node lacks those
-            // writes.
-            let function = match ops::aside(node) {
-                Some(_) => {
-                    walk.key(table, &mut key, id, Part::Function).map_err(malformed)?;
-                    Some(table.number(&key, node.results.len()))
-                }
-                None => None,
-            };
-            let class = if repeat(node) == Repeat::Never {
-                if node.recomputes.is_some() {
-                    return Err(malformed(
-                        "it updates a variable or holds a subgraph, so it may not be repeated".to_owned(),
-                    ));
-                }
-                let time = times.entry(base).and_modify(|t| *t += 1).or_insert(0u32);
-                table.number(&[TIME, base, *time], node.results.len())
+                walk.number_copy(table, node).map_err(malformed)?;
+            } else if let Some((encoding, whole)) = walk.decoded(node) {
+                walk.number_decoding(node, encoding, whole).map_err(malformed)?;
             } else {
-                let origin = walk.origins[id.as_u32() as usize].as_u32() as usize;
-                match function.filter(|&function| walk.functions[origin] == function) {
-                    Some(_) => walk.nodes[origin],
-                    None => base,
-                }
-            };
-            walk.functions[id.as_u32() as usize] = function.unwrap_or(NONE);
-            walk.classes.insert(class);
-            walk.bases[id.as_u32() as usize] = base;
-            walk.nodes[id.as_u32() as usize] = class;
-            let (_, result_aside) = is_aside(node);
-            for (index, result) in node.results.iter().enumerate() {
-                let Some(value) = *result else { continue };
-                let number = match known.get(value) {
-                    Some(data) => {
-                        let number = table.constant(&graph.value(value).ty, data);
-                        walk.constants.insert(number);
-                        number
-                    }
-                    None => function.filter(|_| !result_aside(index)).unwrap_or(class) + 1 + index as u32,
-                };
-                walk.define(value, number).map_err(malformed)?;
-            }
-            for update in &node.updates {
-                if walk.is_home(update.variable) {
-                    let new = new_value(node, update).and_then(|result| node.results[result]);
-                    let number = new.map_or(class, |value| walk.number(value));
-                    let state = State { number, value: new.or(Some(update.variable)) };
-                    walk.states.insert(walk.number(update.variable), state);
-                }
+                let numbers = walk.number_node(table, &mut key, &mut times, id).map_err(malformed)?;
+                walk.define_results(table, known, id, numbers).map_err(malformed)?;
+                walk.write_variables(node, numbers.class);
             }
         }
         for (index, &output) in graph.outputs.iter().enumerate() {
@@ -910,6 +849,111 @@ impl<'g> Walk<'g> {
             walk.read(output).map_err(|why| Difference::Malformed { side, place, why })?;
         }
         Ok(walk)
+    }
+
+    /// Numbers the result of a swap or of a Join, which is erased.
+    fn number_copy(&mut self, table: &mut Table<'g>, node: &'g Node) -> Result<(), String> {
+        let number = if node.op.is_join() { self.join(table, node)? } else { self.copy(table, node)? };
+        let copy = node.results[0].expect("a copy has a result");
+        self.define(copy, number)?;
+        if let (&[Some(from)], []) = (&node.operands[..], &node.attributes[..]) {
+            self.wholes[copy.as_u32() as usize] = self.wholes[from.as_u32() as usize];
+        }
+        for update in &node.updates {
+            let variable = self.read(update.variable)?;
+            self.states.insert(variable, State { number, value: Some(copy) });
+        }
+        self.swaps += 1;
+        Ok(())
+    }
+
+    /// Numbers the result of a node that decodes what `encoding` encoded: it is `whole`.
+    fn number_decoding(&mut self, node: &Node, encoding: NodeId, whole: ValueId) -> Result<(), String> {
+        let number = self.read(whole)?;
+        self.define(node.results[0].expect("it is decoded"), number)?;
+        self.encodings.extend(self.class(encoding));
+        self.decodings += 1;
+        Ok(())
+    }
+
+    /// Numbers a node that stays. `times` counts the nodes so far by key, where each counts by itself.
+    fn number_node(
+        &mut self,
+        table: &mut Table<'g>,
+        key: &mut Vec<u32>,
+        times: &mut HashMap<u32, u32>,
+        id: NodeId,
+    ) -> Result<Numbers, String> {
+        let node = self.graph.node(id);
+        if self.bases[id.as_u32() as usize] != NONE {
+            return Err("it stands twice in the order".to_owned());
+        }
+        self.key(table, key, id, Part::Whole)?;
+        let base = table.number(key, node.results.len());
+        // The results of such a node without its writes aside have numbers of their own: a recomputed node lacks those writes.
+        let function = match ops::aside(node) {
+            Some(_) => {
+                self.key(table, key, id, Part::Function)?;
+                Some(table.number(key, node.results.len()))
+            }
+            None => None,
+        };
+        let class = if repeat(node) == Repeat::Never {
+            if node.recomputes.is_some() {
+                let why = "it updates a variable or holds a subgraph, so it may not be repeated";
+                return Err(why.to_owned());
+            }
+            let time = times.entry(base).and_modify(|t| *t += 1).or_insert(0u32);
+            table.number(&[TIME, base, *time], node.results.len())
+        } else {
+            let origin = self.origins[id.as_u32() as usize].as_u32() as usize;
+            match function.filter(|&function| self.functions[origin] == function) {
+                Some(_) => self.nodes[origin],
+                None => base,
+            }
+        };
+        self.functions[id.as_u32() as usize] = function.unwrap_or(NONE);
+        self.classes.insert(class);
+        self.bases[id.as_u32() as usize] = base;
+        self.nodes[id.as_u32() as usize] = class;
+        Ok(Numbers { class, function })
+    }
+
+    /// Numbers the results of a node: by their bytes where they are known, by the node where they are not.
+    fn define_results(
+        &mut self,
+        table: &mut Table<'g>,
+        known: &'g Constants,
+        id: NodeId,
+        Numbers { class, function }: Numbers,
+    ) -> Result<(), String> {
+        let node = self.graph.node(id);
+        let (_, result_aside) = is_aside(node);
+        for (index, result) in node.results.iter().enumerate() {
+            let Some(value) = *result else { continue };
+            let number = match known.get(value) {
+                Some(data) => {
+                    let number = table.constant(&self.graph.value(value).ty, data);
+                    self.constants.insert(number);
+                    number
+                }
+                None => function.filter(|_| !result_aside(index)).unwrap_or(class) + 1 + index as u32,
+            };
+            self.define(value, number)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the new values of the variables that the node updates.
+    fn write_variables(&mut self, node: &Node, class: u32) {
+        for update in &node.updates {
+            if self.is_home(update.variable) {
+                let new = new_value(node, update).and_then(|result| node.results[result]);
+                let number = new.map_or(class, |value| self.number(value));
+                let state = State { number, value: new.or(Some(update.variable)) };
+                self.states.insert(self.number(update.variable), state);
+            }
+        }
     }
 
     /// Numbers inputs and initializers.

@@ -9,7 +9,7 @@ mod damage;
 use std::collections::HashMap;
 
 use crate::{
-    Attr, Data, ElementType, Graph, LMSC_DOMAIN, NodeId, Op, Place, TensorType, Type, Update, ValueId,
+    Attr, Data, ElementType, Graph, LMSC_DOMAIN, Node, NodeId, Op, Place, TensorType, Type, Update, ValueId,
 };
 
 pub use crate::rng::{Rng, Source};
@@ -65,6 +65,24 @@ enum Ending {
         accumulated: bool,
     },
     AdamW,
+}
+
+/// A forward node that is differentiated.
+struct Forward<'n> {
+    node: &'n Node,
+    attributes: Vec<(&'n str, Attr)>,
+    /// The gradient of its first result.
+    g: ValueId,
+}
+
+impl Forward<'_> {
+    fn operand(&self, index: usize) -> ValueId {
+        self.node.operands[index].expect("forward nodes have all their operands")
+    }
+
+    fn result(&self, index: usize) -> ValueId {
+        self.node.results[index].expect("what the backward pass reads was asked for")
+    }
 }
 
 struct Builder<'u, S> {
@@ -187,7 +205,7 @@ impl<'u, S: Source> Builder<'u, S> {
             _ if self.long_names => format!("/layer{}/{op}_{n}", n / 8),
             _ => format!("n{n}"),
         };
-        let mut node = crate::Node::new(name.as_str(), Op::new(domain, op));
+        let mut node = Node::new(name.as_str(), Op::new(domain, op));
         node.attributes = attributes.iter().map(|(name, attr)| ((*name).into(), attr.clone())).collect();
         node.operands = operands.into();
         let long = self.long_names;
@@ -737,78 +755,109 @@ impl<'u, S: Source> Builder<'u, S> {
     }
 
     fn differentiate(&mut self, id: NodeId, g: ValueId) {
-        let node = self.graph.node(id);
-        let (op, attributes) = (node.op.clone(), node.attributes.clone());
-        let operands = node.operands.clone();
-        let results = node.results.clone();
-        let operand = |i: usize| operands[i].expect("forward nodes have all their operands");
-        let result = |i: usize| results[i].expect("what the backward pass reads was asked for");
-        let attributes: Vec<(&str, Attr)> = attributes.iter().map(|(n, a)| (&**n, a.clone())).collect();
-        let x = operand(0);
-        match op.key() {
+        let node = self.graph.node(id).clone();
+        let attributes = node.attributes.iter().map(|(name, attr)| (&**name, attr.clone())).collect();
+        let it = Forward { node: &node, attributes, g };
+        let is_done = self.differentiate_layer(&it)
+            || self.differentiate_function(&it)
+            || self.differentiate_layout(&it);
+        assert!(is_done, "the tape holds only what is differentiated here, not {}", node.op);
+    }
+
+    /// Emits the gradients of a layer or of the loss; false for another operator.
+    fn differentiate_layer(&mut self, it: &Forward<'_>) -> bool {
+        let (g, x) = (it.g, it.operand(0));
+        match it.node.op.key() {
             ("", "Conv") => {
-                let of: Vec<ValueId> = operands.iter().copied().flatten().collect();
-                self.emit_gradients((MS, "ConvGrad"), &attributes, &[g, x, operand(1)], &of);
+                let of: Vec<ValueId> = it.node.operands.iter().copied().flatten().collect();
+                self.emit_gradients((MS, "ConvGrad"), &it.attributes, &[g, x, it.operand(1)], &of);
             }
             (MS, "BatchNormInternal") => {
-                let epsilon = [attributes[0].clone()];
-                let operands = [g, x, operand(1), result(3), result(4)];
-                let of = [x, operand(1), operand(2)];
+                let epsilon = [it.attributes[0].clone()];
+                let operands = [g, x, it.operand(1), it.result(3), it.result(4)];
+                let of = [x, it.operand(1), it.operand(2)];
                 self.emit_gradients((MS, "BatchNormalizationGrad"), &epsilon, &operands, &of);
             }
             ("", "LayerNormalization") => {
-                let operands = [g, x, operand(1), result(1), result(2)];
-                let of = [x, operand(1), self.graph.node(id).operands[2].expect("a bias")];
-                self.emit_gradients((MS, "LayerNormalizationGrad"), &attributes, &operands, &of);
+                let operands = [g, x, it.operand(1), it.result(1), it.result(2)];
+                let of = [x, it.operand(1), it.node.operands[2].expect("a bias")];
+                self.emit_gradients((MS, "LayerNormalizationGrad"), &it.attributes, &operands, &of);
             }
             ("", "Gemm") => {
-                let (w, b) = (operand(1), operand(2));
+                let (w, b) = (it.operand(1), it.operand(2));
                 self.emit_gradients(("", "Gemm"), &[], &[g, w], &[x]);
                 self.emit_gradients(("", "Gemm"), &[("transA", 1.into())], &[g, x], &[w]);
                 self.reduce(g, b);
             }
-            ("", "MatMul") => self.differentiate_product(g, x, operand(1)),
+            ("", "MatMul") => self.differentiate_product(g, x, it.operand(1)),
             (MS, "FusedMatMul") => {
-                let b = operand(1);
+                let b = it.operand(1);
                 self.emit_gradients((MS, "FusedMatMul"), &[], &[g, b], &[x]);
                 self.emit_gradients((MS, "FusedMatMul"), &[("transA", 1.into())], &[g, x], &[b]);
             }
+            ("", "SoftmaxCrossEntropyLoss") => {
+                let operands = [g, it.result(1), it.operand(1)];
+                self.emit_gradients((MS, "SoftmaxCrossEntropyLossGrad"), &it.attributes, &operands, &[x]);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Emits the gradients of a function of elements or rows; false for another operator.
+    fn differentiate_function(&mut self, it: &Forward<'_>) -> bool {
+        let (g, x) = (it.g, it.operand(0));
+        match it.node.op.key() {
             ("", "Add") => {
                 self.pass(g, x);
-                self.reduce(g, operand(1));
+                self.reduce(g, it.operand(1));
             }
             ("", "Sub") => {
                 self.pass(g, x);
-                self.emit_gradients(("", "Neg"), &[], &[g], &[operand(1)]);
+                self.emit_gradients(("", "Neg"), &[], &[g], &[it.operand(1)]);
             }
             ("", "Mul") => {
-                let y = operand(1);
+                let y = it.operand(1);
                 self.emit_gradients(("", "Mul"), &[], &[g, y], &[x]);
                 self.emit_gradients(("", "Mul"), &[], &[g, x], &[y]);
             }
             ("", "Neg") => self.emit_gradients(("", "Neg"), &[], &[g], &[x]),
             ("", "Relu") => {
-                let read = if self.u.chance(75) { result(0) } else { x };
+                let read = if self.u.chance(75) { it.result(0) } else { x };
                 self.emit_gradients((MS, "ReluGrad"), &[], &[g, read], &[x]);
             }
-            ("", "Tanh") => self.emit_gradients((MS, "TanhGrad"), &[], &[g, result(0)], &[x]),
-            ("", "Sigmoid") => self.emit_gradients((MS, "SigmoidGrad"), &[], &[g, result(0)], &[x]),
+            ("", "Tanh") => self.emit_gradients((MS, "TanhGrad"), &[], &[g, it.result(0)], &[x]),
+            ("", "Sigmoid") => self.emit_gradients((MS, "SigmoidGrad"), &[], &[g, it.result(0)], &[x]),
             (MS, "Gelu") => self.emit_gradients((MS, "GeluGrad"), &[], &[g, x], &[x]),
             ("", "Softmax") => {
-                self.emit_gradients((MS, "SoftmaxGrad_13"), &attributes, &[g, result(0)], &[x]);
+                self.emit_gradients((MS, "SoftmaxGrad_13"), &it.attributes, &[g, it.result(0)], &[x]);
             }
             ("", "Dropout") => {
-                let operands = [g, result(1), operand(1), operand(2)];
+                let operands = [g, it.result(1), it.operand(1), it.operand(2)];
                 self.emit_gradients((MS, "DropoutGrad"), &[], &operands, &[x]);
             }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Emits the gradients of a pooling, a selection or a view; false for another operator.
+    fn differentiate_layout(&mut self, it: &Forward<'_>) -> bool {
+        let (g, x) = (it.g, it.operand(0));
+        match it.node.op.key() {
             ("", "MaxPool") => {
-                self.emit_gradients(("", "MaxPoolGrad"), &attributes, &[g, result(1)], &[x]);
+                self.emit_gradients(("", "MaxPoolGrad"), &it.attributes, &[g, it.result(1)], &[x]);
             }
             ("", "TopK") => {
                 let shape = self.shape_of(x);
-                self.emit_gradients((MS, "GatherElementsGrad"), &attributes, &[g, shape, result(1)], &[x]);
+                self.emit_gradients(
+                    (MS, "GatherElementsGrad"),
+                    &it.attributes,
+                    &[g, shape, it.result(1)],
+                    &[x],
+                );
             }
-            ("", "AveragePool") => self.emit_gradients(("", "AveragePoolGrad"), &attributes, &[g], &[x]),
+            ("", "AveragePool") => self.emit_gradients(("", "AveragePoolGrad"), &it.attributes, &[g], &[x]),
             ("", "GlobalAveragePool") => {
                 let dims = self.dims(x);
                 self.expand(g, product(&dims[2..]), x);
@@ -819,28 +868,25 @@ impl<'u, S: Source> Builder<'u, S> {
                 self.emit_gradients(("", "Reshape"), &[], &[g, shape], &[x]);
             }
             ("", "Identity") => self.emit_gradients(("", "Identity"), &[], &[g], &[x]),
-            ("", "Transpose") => self.emit_gradients(("", "Transpose"), &attributes, &[g], &[x]),
+            ("", "Transpose") => self.emit_gradients(("", "Transpose"), &it.attributes, &[g], &[x]),
             ("", "Gather") => {
                 let shape = self.shape_of(x);
-                self.emit_gradients((MS, "GatherGrad"), &attributes, &[shape, operand(1), g], &[x]);
+                self.emit_gradients((MS, "GatherGrad"), &it.attributes, &[shape, it.operand(1), g], &[x]);
             }
             (MS, "ConcatTraining") => {
-                let of: Vec<ValueId> = operands.iter().copied().flatten().collect();
-                self.split((MS, "SplitTraining"), &attributes, [g, result(1)], &of);
+                let of: Vec<ValueId> = it.node.operands.iter().copied().flatten().collect();
+                self.split((MS, "SplitTraining"), &it.attributes, [g, it.result(1)], &of);
             }
             ("", "Concat") => {
-                let of: Vec<ValueId> = operands.iter().copied().flatten().collect();
-                let axis = if let Some((_, Attr::Int(axis))) = attributes.first() { *axis } else { 0 };
+                let of: Vec<ValueId> = it.node.operands.iter().copied().flatten().collect();
+                let axis = if let Some((_, Attr::Int(axis))) = it.attributes.first() { *axis } else { 0 };
                 let parts: Vec<i64> = of.iter().map(|&v| self.dims(v)[axis as usize] as i64).collect();
                 let parts = self.axes(&parts);
-                self.split(("", "Split"), &attributes, [g, parts], &of);
+                self.split(("", "Split"), &it.attributes, [g, parts], &of);
             }
-            ("", "SoftmaxCrossEntropyLoss") => {
-                let operands = [g, result(1), operand(1)];
-                self.emit_gradients((MS, "SoftmaxCrossEntropyLossGrad"), &attributes, &operands, &[x]);
-            }
-            _ => unreachable!("the tape holds only what is differentiated here, not {op}"),
+            _ => return false,
         }
+        true
     }
 
     fn differentiate_product(&mut self, g: ValueId, a: ValueId, b: ValueId) {

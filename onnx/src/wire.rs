@@ -7,6 +7,7 @@
 //! It reads only keys, lengths and names; the elements of tensors are skipped, and their pages are not loaded.
 
 use std::fmt;
+use std::ops::Range;
 
 use lmsc_ir::Advice;
 
@@ -308,6 +309,54 @@ const FIXED32: u8 = 5;
 
 type Fatal = (usize, Problem);
 
+/// The wire types that a field may have.
+struct Wire {
+    /// That of a single element.
+    single: u8,
+    /// Whether the field is a packed array.
+    packed: bool,
+    /// That of the field.
+    expected: u8,
+}
+
+impl Wire {
+    /// The wire types of the field if it is written with wire type `wire`.
+    fn of(field: &Field, wire: u8) -> Wire {
+        let single = match field.kind {
+            Kind::Varint | Kind::Int32 => VARINT,
+            Kind::Fixed32 => FIXED32,
+            Kind::Fixed64 => FIXED64,
+            Kind::Text | Kind::Bytes | Kind::Message(_) => LENGTH,
+        };
+        let packed = single != LENGTH
+            && match field.label {
+                Label::Packed => true,
+                Label::Repeated => wire == LENGTH,
+                Label::Optional | Label::OneOf => false,
+            };
+        Wire { single, packed, expected: if packed { LENGTH } else { single } }
+    }
+}
+
+impl Frame {
+    /// Notes that the field at `position` of the schema occurs; refuses it where it may not occur again.
+    fn occur(&mut self, position: usize) -> Result<(), Problem> {
+        let field = &self.schema.fields[position];
+        if matches!(field.label, Label::Optional | Label::OneOf) {
+            if self.seen & (1 << position) != 0 {
+                return Err(Problem::Twice { field: field.name() });
+            }
+            self.seen |= 1 << position;
+        }
+        if field.label == Label::OneOf
+            && let Some(first) = self.one_of.replace(field)
+        {
+            return Err(Problem::Exclusive { first: first.name(), second: field.name() });
+        }
+        Ok(())
+    }
+}
+
 impl Walk<'_> {
     fn run(&mut self) -> Result<(), Fatal> {
         let bytes = self.bytes;
@@ -329,32 +378,9 @@ impl Walk<'_> {
                 continue;
             };
             let field = &schema.fields[position];
+            frame.occur(position).map_err(|problem| (key_at, problem))?;
 
-            if matches!(field.label, Label::Optional | Label::OneOf) {
-                if frame.seen & (1 << position) != 0 {
-                    return Err((key_at, Problem::Twice { field: field.name() }));
-                }
-                frame.seen |= 1 << position;
-            }
-            if field.label == Label::OneOf
-                && let Some(first) = frame.one_of.replace(field)
-            {
-                return Err((key_at, Problem::Exclusive { first: first.name(), second: field.name() }));
-            }
-
-            let single = match field.kind {
-                Kind::Varint | Kind::Int32 => VARINT,
-                Kind::Fixed32 => FIXED32,
-                Kind::Fixed64 => FIXED64,
-                Kind::Text | Kind::Bytes | Kind::Message(_) => LENGTH,
-            };
-            let packed = single != LENGTH
-                && match field.label {
-                    Label::Packed => true,
-                    Label::Repeated => wire == LENGTH,
-                    Label::Optional | Label::OneOf => false,
-                };
-            let expected = if packed { LENGTH } else { single };
+            let Wire { single, packed, expected } = Wire::of(field, wire);
             if wire != expected {
                 let field_name = field.name();
                 return Err((
@@ -380,40 +406,33 @@ impl Walk<'_> {
             }
 
             let start = length(bytes, &mut at, end, key_at, || field.name().to_owned())?;
-            match field.kind {
-                Kind::Message(schema) => {
-                    if self.stack.len() > MAX_NESTING {
-                        return Err((key_at, Problem::Nesting { field: field.name() }));
-                    }
-                    let schema = schema();
-                    self.messages += 1;
-                    self.memory += schema.size;
-                    if self.memory > MAX_MEMORY.0 + MAX_MEMORY.1 * bytes.len() {
-                        return Err((key_at, Problem::Memory { count: self.messages, bytes: self.memory }));
-                    }
-                    self.stack.push(Frame::new(schema, Some(field), key_at, start, at));
-                    at = start;
-                }
-                Kind::Text if std::str::from_utf8(&bytes[start..at]).is_err() => {
-                    return Err((key_at, Problem::Text { field: field.name() }));
-                }
-                Kind::Fixed32 if (at - start) % 4 != 0 => {
-                    return Err((key_at, Problem::Elements { field: field.name() }));
-                }
-                Kind::Fixed64 if (at - start) % 8 != 0 => {
-                    return Err((key_at, Problem::Elements { field: field.name() }));
-                }
-                // The elements of `Label::Packed` are not checked here: the code that reads them checks them.
-                Kind::Varint if field.label == Label::Repeated => {
-                    let mut element = start;
-                    while element < at {
-                        varint(bytes, &mut element, at)
-                            .map_err(|_| (key_at, Problem::Elements { field: field.name() }))?;
-                    }
-                }
-                Kind::Text | Kind::Bytes | Kind::Varint | Kind::Int32 | Kind::Fixed32 | Kind::Fixed64 => {}
+            if let Kind::Message(schema) = field.kind {
+                self.enter(field, schema(), key_at, start..at).map_err(|problem| (key_at, problem))?;
+                at = start;
+            } else {
+                check_content(field, &bytes[start..at]).map_err(|problem| (key_at, problem))?;
             }
         }
+        Ok(())
+    }
+
+    /// Goes into a message, which has the bytes of `content`.
+    fn enter(
+        &mut self,
+        field: &'static Field,
+        schema: &'static Schema,
+        key_at: usize,
+        content: Range<usize>,
+    ) -> Result<(), Problem> {
+        if self.stack.len() > MAX_NESTING {
+            return Err(Problem::Nesting { field: field.name() });
+        }
+        self.messages += 1;
+        self.memory += schema.size;
+        if self.memory > MAX_MEMORY.0 + MAX_MEMORY.1 * self.bytes.len() {
+            return Err(Problem::Memory { count: self.messages, bytes: self.memory });
+        }
+        self.stack.push(Frame::new(schema, Some(field), key_at, content.start, content.end));
         Ok(())
     }
 
@@ -453,6 +472,25 @@ impl Walk<'_> {
         }
         path
     }
+}
+
+/// Checks the content of a length-delimited field that is no message.
+fn check_content(field: &Field, content: &[u8]) -> Result<(), Problem> {
+    let is_whole = match field.kind {
+        Kind::Text if std::str::from_utf8(content).is_err() => {
+            return Err(Problem::Text { field: field.name() });
+        }
+        Kind::Fixed32 => content.len().is_multiple_of(4),
+        Kind::Fixed64 => content.len().is_multiple_of(8),
+        // The elements of `Label::Packed` are not checked here: the code that reads them checks them.
+        Kind::Varint if field.label == Label::Repeated => {
+            let mut at = 0;
+            while at < content.len() && varint(content, &mut at, content.len()).is_ok() {}
+            at == content.len()
+        }
+        Kind::Text | Kind::Bytes | Kind::Varint | Kind::Int32 | Kind::Message(_) => true,
+    };
+    if is_whole { Ok(()) } else { Err(Problem::Elements { field: field.name() }) }
 }
 
 /// A field's number and wire type.

@@ -2,7 +2,7 @@
 
 use lmsc_ir::Bytes;
 use lmsc_plan::planners::Plan;
-use lmsc_plan::problem::{Problem, TensorId};
+use lmsc_plan::problem::{Problem, Tensor, TensorId};
 use lmsc_plan::schedule::Instruction;
 use serde::Serialize;
 
@@ -94,24 +94,26 @@ fn changes(kept: bool, waits: &Waiting, slack: Option<u64>, stays_from: Option<u
     said.join("; ")
 }
 
-/// The rows of all tensors; `ladder` from small budgets to large ones, where it was asked for.
-pub(crate) fn tensors(
-    problem: &Problem,
-    plan: &Plan,
-    names: &dyn Names,
-    stalls: &[Stall],
-    ladder: Option<&Ladder>,
-) -> Vec<TensorRow> {
-    #[derive(Default, Clone)]
-    struct Row {
-        out: Option<u64>,
-        back: Option<u64>,
-        slack: Option<u64>,
-        moved: u64,
-        times: u32,
-        again: u32,
-    }
-    let mut rows = vec![Row::default(); problem.tensors.len()];
+/// What a plan does with a tensor.
+#[derive(Default, Clone)]
+struct Moves {
+    /// When it first begins to leave.
+    out: Option<u64>,
+    /// When it is back the last time.
+    back: Option<u64>,
+    /// The least time between a copy back and the use that it is for.
+    slack: Option<u64>,
+    /// Bytes that are copied out.
+    moved: u64,
+    /// Number of copies back.
+    times: u32,
+    /// Number of times that it is computed again.
+    again: u32,
+}
+
+/// By tensor of the problem asked about, what the plan does with it.
+fn moves(problem: &Problem, plan: &Plan) -> Vec<Moves> {
+    let mut all = vec![Moves::default(); problem.tensors.len()];
     let of = |tensor: TensorId| plan.tensor_origin[tensor].as_u32() as usize;
     let uses = plan.problem.uses();
     let mut starts = vec![0; plan.problem.ops.len()];
@@ -125,18 +127,18 @@ pub(crate) fn tensors(
             Instruction::Op(_) => {}
             Instruction::Out(piece) => {
                 let piece = &plan.schedule.pieces[piece];
-                let row = &mut rows[of(piece.tensor)];
-                row.out = Some(row.out.map_or(step.start, |out| out.min(step.start)));
-                row.moved += piece.len();
+                let moves = &mut all[of(piece.tensor)];
+                moves.out = Some(moves.out.map_or(step.start, |out| out.min(step.start)));
+                moves.moved += piece.len();
             }
             Instruction::In(piece) => {
                 let tensor = plan.schedule.pieces[piece].tensor;
-                let row = &mut rows[of(tensor)];
-                row.times += 1;
-                row.back = Some(row.back.map_or(step.end, |back| back.max(step.end)));
+                let moves = &mut all[of(tensor)];
+                moves.times += 1;
+                moves.back = Some(moves.back.map_or(step.end, |back| back.max(step.end)));
                 let used = uses.of(tensor).iter().map(|&t| starts[t as usize]).find(|&s| s >= step.end);
                 let slack = used.map(|used| used - step.end);
-                row.slack = [row.slack, slack].into_iter().flatten().min();
+                moves.slack = [moves.slack, slack].into_iter().flatten().min();
             }
         }
     }
@@ -144,62 +146,78 @@ pub(crate) fn tensors(
     for op in &plan.problem.ops {
         for &tensor in &op.produces {
             if std::mem::replace(&mut seen[of(tensor)], true) {
-                rows[of(tensor)].again += 1;
+                all[of(tensor)].again += 1;
             }
         }
     }
-    let waiting = waiting(problem, plan, stalls);
-    let windows = problem.windows(&problem.uses());
-    let mut widest = vec![0; problem.tensors.len()];
-    windows.iter().for_each(|w| widest[w.tensor.as_u32() as usize] += 1);
-    let described =
-        problem.tensors.iter().zip(&rows).zip(&widest).map(|(((tensor, facts), row), windows)| {
-            let (decision, reason) = match row {
-                Row { moved: 0, again: 0, times: 0, .. } => {
-                    let reason = names.stays(tensor).unwrap_or_else(|| match windows {
-                        0 => "used by the next operator throughout".to_owned(),
-                        _ => "the budget holds without".to_owned(),
-                    });
-                    ("kept".to_owned(), reason)
-                }
-                Row { moved, again: 0, .. } if *moved >= facts.bytes => {
-                    ("swapped".to_owned(), "the step does not fit without".to_owned())
-                }
-                Row { moved, again: 0, .. } => {
-                    let share = 100.0 * *moved as f64 / facts.bytes as f64;
-                    (format!("swapped {share:.0} %"), "the rest of it fits".to_owned())
-                }
-                Row { again, moved: 0, .. } => {
-                    (format!("computed {} times", again + 1), "cheaper than copying it".to_owned())
-                }
-                Row { again, .. } => {
-                    (format!("computed {} times, swapped", again + 1), "both, at different times".to_owned())
-                }
-            };
-            let index = tensor.as_u32() as usize;
-            let kept = decision == "kept";
-            let stays = |rung: &&(u64, Vec<bool>)| !rung.1[index];
-            let stays_from = ladder
-                .filter(|_| !kept)
-                .and_then(|ladder| ladder.iter().rev().take_while(stays).last().map(|rung| rung.0));
-            let waits = &waiting[index];
-            TensorRow {
-                name: names.tensor(tensor),
-                bytes: facts.bytes,
-                changes: if kept || ladder.is_none() && waits.nanos == 0 && row.slack.is_none() {
-                    String::new()
-                } else {
-                    changes(kept, waits, row.slack, stays_from)
-                },
-                decision,
-                reason,
-                out_ms: row.out.map(ms),
-                in_ms: row.back.map(ms),
-                slack_ms: row.slack.map(ms),
-                waits_ms: (waits.nanos > 0).then(|| ms(waits.nanos)),
-                stays_from_bytes: stays_from,
-                hidden_at_bytes_per_second: (waits.nanos > 0 && !waits.never).then_some(waits.rate),
+    all
+}
+
+impl Moves {
+    /// The decision about a tensor of `bytes` bytes and its reason; `stays` says why it is not touched.
+    fn decision(&self, bytes: u64, stays: impl FnOnce() -> String) -> (String, String) {
+        match self {
+            Moves { moved: 0, again: 0, times: 0, .. } => ("kept".to_owned(), stays()),
+            Moves { moved, again: 0, .. } if *moved >= bytes => {
+                ("swapped".to_owned(), "the step does not fit without".to_owned())
             }
+            Moves { moved, again: 0, .. } => {
+                let share = 100.0 * *moved as f64 / bytes as f64;
+                (format!("swapped {share:.0} %"), "the rest of it fits".to_owned())
+            }
+            Moves { again, moved: 0, .. } => {
+                (format!("computed {} times", again + 1), "cheaper than copying it".to_owned())
+            }
+            Moves { again, .. } => {
+                (format!("computed {} times, swapped", again + 1), "both, at different times".to_owned())
+            }
+        }
+    }
+}
+
+/// The rows of all tensors; `ladder` from small budgets to large ones, where it was asked for.
+pub(crate) fn tensors(
+    problem: &Problem,
+    plan: &Plan,
+    names: &dyn Names,
+    stalls: &[Stall],
+    ladder: Option<&Ladder>,
+) -> Vec<TensorRow> {
+    let all = moves(problem, plan);
+    let waiting = waiting(problem, plan, stalls);
+    let mut windows = vec![0; problem.tensors.len()];
+    problem.windows(&problem.uses()).iter().for_each(|w| windows[w.tensor.as_u32() as usize] += 1);
+    let row = |(tensor, facts): (TensorId, &Tensor)| {
+        let index = tensor.as_u32() as usize;
+        let (moves, waits) = (&all[index], &waiting[index]);
+        let (decision, reason) = moves.decision(facts.bytes, || {
+            names.stays(tensor).unwrap_or_else(|| match windows[index] {
+                0 => "used by the next operator throughout".to_owned(),
+                _ => "the budget holds without".to_owned(),
+            })
         });
-    described.collect()
+        let kept = decision == "kept";
+        let stays = |rung: &&(u64, Vec<bool>)| !rung.1[index];
+        let stays_from = ladder
+            .filter(|_| !kept)
+            .and_then(|ladder| ladder.iter().rev().take_while(stays).last().map(|rung| rung.0));
+        TensorRow {
+            name: names.tensor(tensor),
+            bytes: facts.bytes,
+            changes: if kept || ladder.is_none() && waits.nanos == 0 && moves.slack.is_none() {
+                String::new()
+            } else {
+                changes(kept, waits, moves.slack, stays_from)
+            },
+            decision,
+            reason,
+            out_ms: moves.out.map(ms),
+            in_ms: moves.back.map(ms),
+            slack_ms: moves.slack.map(ms),
+            waits_ms: (waits.nanos > 0).then(|| ms(waits.nanos)),
+            stays_from_bytes: stays_from,
+            hidden_at_bytes_per_second: (waits.nanos > 0 && !waits.never).then_some(waits.rate),
+        }
+    };
+    problem.tensors.iter().map(row).collect()
 }

@@ -2,6 +2,7 @@
 
 mod crates;
 mod files;
+mod glossary;
 mod passes;
 mod readme;
 mod source;
@@ -28,6 +29,7 @@ pub(crate) const RULES: &[Rule] = &[
     files::files_are_small,
     files::lines_name_no_machine,
     files::chores_have_issues,
+    glossary::words_are_those_of_the_glossary,
     readme::commands_exist,
     workflow::steps_are_those_of_ci,
 ];

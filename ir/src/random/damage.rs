@@ -94,273 +94,326 @@ pub fn damage(graph: &Graph, kind: Damage, u: &mut impl Source) -> Option<Graph>
 /// Damages one random place, or leaves the graph unchanged if the place does not suit the kind.
 fn try_damage(g: &mut Graph, kind: Damage, u: &mut impl Source) -> Option<()> {
     match kind {
-        Damage::DropNode => {
-            let id = node(g, u, |n| !n.op.is_swap())?;
-            let result = g.node(id).results.first().copied().flatten()?;
-            let operand = g.node(id).operands.iter().flatten().copied();
-            let operand = operand.into_iter().find(|&v| g.value(v).ty == g.value(result).ty)?;
-            let unread = |v| uses(g, v) == 0;
-            if g.node(id).defines().skip(1).all(unread) && !g.outputs.contains(&result) {
-                redirect(g, result, operand);
-                remove(g, id);
-                return Some(());
-            }
-            None
-        }
-        Damage::DropDeadNode => {
-            let reads = |n: NodeId| g.node(n).reads().map(|v| whole(g, v)).collect::<Vec<_>>();
-            let again = |id: NodeId| {
-                let same = |n: NodeId| g.node(n).op == g.node(id).op && reads(n) == reads(id);
-                g.order().iter().any(|&n| n != id && same(n))
-            };
-            let mut read = vec![false; g.value_capacity()];
-            let reads_of_all = g.order().iter().flat_map(|&n| g.node(n).reads());
-            reads_of_all.chain(g.outputs.iter().copied()).for_each(|v| read[v.as_u32() as usize] = true);
-            let dead = |id: NodeId| g.node(id).defines().all(|v| !read[v.as_u32() as usize]) && !again(id);
-            let all: Vec<NodeId> =
-                g.order().iter().copied().filter(|&n| !g.node(n).op.is_swap() && dead(n)).collect();
-            let id = pick(u, &all)?;
-            remove(g, id);
-            Some(())
-        }
-        Damage::AddNode => {
-            let id = node(g, u, |n| n.results.first().is_some_and(Option::is_some))?;
-            let read = g.node(id).results[0]?;
-            let mut extra = Node::new(g.fresh_node_name("extra"), Op::new("", "Cos"));
-            extra.operands.push(Some(read));
-            let (name, value) = (g.fresh_value_name("extra"), g.value(read));
-            let result = (name, value.ty.clone(), value.place);
-            g.add_node(extra, [Some(result)]);
-            Some(())
-        }
-        Damage::SwapOperands => {
-            let id = node(g, u, |n| n.operands.len() > 1)?;
-            let count = g.node(id).operands.len();
-            let (i, j) = (u.below(count), u.below(count));
-            let operands = &mut g.node_mut(id).operands;
-            operands.swap(i, j);
-            (operands[i] != operands[j]).then_some(())
-        }
-        Damage::RewireOperand => {
-            let id = node(g, u, |n| !n.op.is_swap())?;
-            let index = u.below(g.node(id).operands.len());
-            let old = g.node(id).operands.get(index).copied()??;
-            let new = another(g, u, old, Some(id))?;
-            g.set_operand(id, index, new);
-            Some(())
-        }
-        Damage::OmitOperand => {
-            let id = node(g, u, |n| !n.op.is_swap())?;
-            let index = u.below(g.node(id).operands.len());
-            g.node_mut(id).operands.get_mut(index)?.take().map(|_| ())
-        }
-        Damage::RewireSwapIn => {
-            let id = node(g, u, |n| n.op.is_swap_in())?;
-            let old = g.node(id).operands[0]?;
-            let from = |v: ValueId| {
-                let origin = g.producer(v).filter(|&n| g.node(n).op.is_swap_out());
-                origin.and_then(|n| g.node(n).operands[0])
-            };
-            let ticks = g.ticks();
-            let tick = |n: NodeId| ticks[n.as_u32() as usize];
-            let others: Vec<ValueId> = g
-                .order()
-                .iter()
-                .filter(|&&n| g.node(n).op.is_swap_out() && tick(n) < tick(id))
-                .flat_map(|&n| g.node(n).defines())
-                .filter(|&v| from(v) != from(old) && g.value(v).ty == g.value(old).ty)
-                .collect();
-            let new = pick(u, &others)?;
-            g.set_operand(id, 0, new);
-            Some(())
-        }
-        Damage::NarrowOperand => {
-            let id = node(g, u, |n| !n.op.is_swap())?;
-            let index = u.below(g.node(id).operands.len());
-            let wide = g.node(id).operands.get(index).copied()??;
-            let ty = g.value(wide).ty.as_tensor()?.clone();
-            // The codes of ONNX's `TensorProto.DataType`.
-            let casts = match ty.element {
-                ElementType::Float => [(ElementType::Float16, 10), (ElementType::Float, 1)],
-                ElementType::Int64 if g.producer(wide).is_none() => {
-                    [(ElementType::Int32, 6), (ElementType::Int64, 7)]
-                }
-                _ => return None,
-            };
-            let before = g.order().iter().position(|&n| n == id)?;
-            let (mut order, mut value) = (g.order().to_vec(), wide);
-            for (i, (element, code)) in casts.into_iter().enumerate() {
-                let mut cast = Node::new(g.fresh_node_name("narrow"), Op::new("", "Cast"));
-                cast.attributes.push(("to".into(), Attr::Int(code)));
-                cast.operands.push(Some(value));
-                let ty = Type::Tensor(TensorType::new(element, ty.dims.clone()));
-                let result = (g.fresh_value_name("narrow"), ty, g.value(wide).place);
-                let cast = g.add_node(cast, [Some(result)]);
-                order.insert(before + i, cast);
-                value = g.node(cast).results[0]?;
-            }
-            g.set_order(order);
-            g.set_operand(id, index, value);
-            Some(())
-        }
-        Damage::ChangeAttribute => {
-            let id = node(g, u, |n| !n.attributes.is_empty())?;
-            let attributes = &mut g.node_mut(id).attributes;
-            let index = u.below(attributes.len());
-            change_attribute(&mut attributes[index].1, u)
-        }
-        Damage::RemoveAttribute => {
-            let id = node(g, u, |n| !n.attributes.is_empty())?;
-            let attributes = &mut g.node_mut(id).attributes;
-            attributes.remove(u.below(attributes.len()));
-            Some(())
-        }
-        Damage::ChangeOperator => {
-            let id = node(g, u, |n| !n.op.is_swap())?;
-            let op = &mut g.node_mut(id).op;
-            let name = match op.name() {
-                "Relu" => "Tanh".to_owned(),
-                "Add" => "Sub".to_owned(),
-                "Squeeze" => "Unsqueeze".to_owned(),
-                name => format!("{name}2"),
-            };
-            *op = Op::new(op.domain(), &name);
-            Some(())
-        }
-        Damage::ChangeVersion => {
-            let id = node(g, u, |n| !n.op.is_swap())?;
-            let domain = g.node(id).op.domain().to_owned();
-            *g.opsets.get_mut(&*domain)? += 1;
-            Some(())
-        }
-        Damage::ChangeResultType => {
-            let id = node(g, u, |n| !n.op.is_swap())?;
-            let index = u.below(g.node(id).results.len());
-            let value = g.node(id).results.get(index).copied()??;
-            let Type::Tensor(tensor) = &mut g.value_mut(value).ty else { return None };
-            match u.below(2 + tensor.dims.len()) {
-                0 => tensor.dims.push(1),
-                1 => {
-                    use crate::ElementType::*;
-                    tensor.element = if tensor.element == Float { Float16 } else { Float };
-                }
-                axis => tensor.dims[axis - 2] += 1,
-            }
-            Some(())
-        }
-        Damage::ExchangeResults => {
-            let id = node(g, u, |n| n.defines().count() > 1)?;
-            let count = g.node(id).results.len();
-            let (i, j) = (u.below(count), u.below(count));
-            let (a, b) = (g.node(id).results[i]?, g.node(id).results[j]?);
-            if a == b || uses(g, a) + uses(g, b) == 0 {
-                return None;
-            }
-            g.node_mut(id).results.swap(i, j);
-            g.set_def(a, Def::Result(id, j));
-            g.set_def(b, Def::Result(id, i));
-            Some(())
-        }
-        Damage::OmitResult => {
-            // A recomputed node may leave out results without a reader.
-            let id = node(g, u, |n| n.results.len() > 1 && n.recomputes.is_none())?;
-            let index = u.below(g.node(id).results.len());
-            let value = g.node(id).results[index]?;
-            if uses(g, value) > 0 {
-                return None;
-            }
-            g.node_mut(id).results[index] = None;
-            Some(())
-        }
-        Damage::ExchangeOutputs => {
-            let (i, j) = (u.below(g.outputs.len()), u.below(g.outputs.len()));
-            (i != j).then(|| g.outputs.swap(i, j))
-        }
-        Damage::RemoveOutput => {
-            let index = u.below(g.outputs.len());
-            (!g.outputs.is_empty()).then(|| g.outputs.remove(index)).map(|_| ())
-        }
-        Damage::RewireOutput => {
-            let index = u.below(g.outputs.len());
-            let old = *g.outputs.get(index)?;
-            let new = another(g, u, old, None)?;
-            if !matches!(g.def(new), Def::Result(..)) || g.outputs.contains(&new) {
-                return None;
-            }
-            let (name, other) = (g.value(old).name.clone(), g.value(new).name.clone());
-            (g.value_mut(new).name, g.value_mut(old).name) = (name, other);
-            g.outputs[index] = new;
-            Some(())
-        }
-        Damage::RenameInput => {
-            let input = pick(u, &g.inputs)?;
-            let name = format!("{}_renamed", g.value(input).name);
-            g.value_mut(input).name = g.fresh_value_name(&name);
-            Some(())
-        }
-        Damage::ExchangeInputs => {
-            let (i, j) = (u.below(g.inputs.len()), u.below(g.inputs.len()));
-            (i != j).then(|| g.inputs.swap(i, j))
-        }
-        Damage::ChangeInitializer => {
-            let index = u.below(g.initializers.len());
-            let Initializer { value, data } = g.initializers.get(index)?.clone();
-            if uses(g, value) == 0 {
-                return None;
-            }
-            g.initializers[index].data = other_data(&data, u)?;
-            Some(())
-        }
-        Damage::DropUpdate => {
-            let id = node(g, u, |n| !n.updates.is_empty())?;
-            let updates = &mut g.node_mut(id).updates;
-            updates.remove(u.below(updates.len()));
-            Some(())
-        }
-        Damage::RetargetUpdate => {
-            let id = node(g, u, |n| !n.updates.is_empty())?;
-            let index = u.below(g.node(id).updates.len());
-            let old = g.node(id).updates[index].variable;
-            let new = pick(u, &g.inputs)?;
-            let taken = g.node(id).updates.iter().any(|update| update.variable == new);
-            (new != old && !taken).then(|| g.node_mut(id).updates[index].variable = new)
-        }
-        Damage::ChangeNewValue => {
-            let id = node(g, u, |n| n.updates.iter().any(|update| update.result.is_some()))?;
-            let node = g.node(id);
-            let index = u.below(node.updates.len());
-            let Update { variable, result } = node.updates[index];
-            let other = Some(u.below(1 + node.results.len()));
-            let other = other.filter(|&r| node.results.get(r).is_some_and(Option::is_some));
-            (other != result).then(|| g.node_mut(id).updates[index] = Update { variable, result: other })
-        }
-        Damage::RepeatUpdate => {
-            let id = node(g, u, |n| !n.updates.is_empty())?;
-            let mut again = g.node(id).clone();
-            again.name = g.fresh_node_name(&format!("{}_again", again.name));
-            let named = |v: Option<ValueId>| {
-                let Value { name, ty, place, .. } = g.value(v?).clone();
-                Some((g.fresh_value_name(&format!("{name}_again")), ty, place))
-            };
-            let results: Vec<Option<(Name, Type, crate::Place)>> =
-                again.results.iter().map(|&v| named(v)).collect();
-            g.add_node(again, results);
-            Some(())
-        }
-        Damage::Reseed => {
-            let random = |n: &Node| n.op.effects().random && n.recomputes.is_none();
-            let id = node(g, u, random)?;
-            let name = g.fresh_node_name(&format!("{}_renamed", g.node(id).name));
-            g.node_mut(id).name = name;
-            Some(())
-        }
-        Damage::ForgetOrigin => {
-            let random = |n: &Node| n.op.effects().random && n.recomputes.is_some();
-            let id = node(g, u, random)?;
-            g.node_mut(id).recomputes = None;
-            Some(())
-        }
+        Damage::DropNode => drop_node(g, u),
+        Damage::DropDeadNode => drop_dead_node(g, u),
+        Damage::AddNode => add_node(g, u),
+        Damage::SwapOperands => swap_operands(g, u),
+        Damage::RewireOperand => rewire_operand(g, u),
+        Damage::OmitOperand => omit_operand(g, u),
+        Damage::RewireSwapIn => rewire_swap_in(g, u),
+        Damage::NarrowOperand => narrow_operand(g, u),
+        Damage::ChangeAttribute => change_attribute(g, u),
+        Damage::RemoveAttribute => remove_attribute(g, u),
+        Damage::ChangeOperator => change_operator(g, u),
+        Damage::ChangeVersion => change_version(g, u),
+        Damage::ChangeResultType => change_result_type(g, u),
+        Damage::ExchangeResults => exchange_results(g, u),
+        Damage::OmitResult => omit_result(g, u),
+        Damage::ExchangeOutputs => exchange_outputs(g, u),
+        Damage::RemoveOutput => remove_output(g, u),
+        Damage::RewireOutput => rewire_output(g, u),
+        Damage::RenameInput => rename_input(g, u),
+        Damage::ExchangeInputs => exchange_inputs(g, u),
+        Damage::ChangeInitializer => change_initializer(g, u),
+        Damage::DropUpdate => drop_update(g, u),
+        Damage::RetargetUpdate => retarget_update(g, u),
+        Damage::ChangeNewValue => change_new_value(g, u),
+        Damage::RepeatUpdate => repeat_update(g, u),
+        Damage::Reseed => reseed(g, u),
+        Damage::ForgetOrigin => forget_origin(g, u),
     }
+}
+
+fn drop_node(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let id = node(g, u, |n| !n.op.is_swap())?;
+    let result = g.node(id).results.first().copied().flatten()?;
+    let operand = g.node(id).operands.iter().flatten().copied();
+    let operand = operand.into_iter().find(|&v| g.value(v).ty == g.value(result).ty)?;
+    let unread = |v| uses(g, v) == 0;
+    if g.node(id).defines().skip(1).all(unread) && !g.outputs.contains(&result) {
+        redirect(g, result, operand);
+        remove(g, id);
+        return Some(());
+    }
+    None
+}
+
+fn drop_dead_node(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let reads = |n: NodeId| g.node(n).reads().map(|v| whole(g, v)).collect::<Vec<_>>();
+    let again = |id: NodeId| {
+        let same = |n: NodeId| g.node(n).op == g.node(id).op && reads(n) == reads(id);
+        g.order().iter().any(|&n| n != id && same(n))
+    };
+    let mut read = vec![false; g.value_capacity()];
+    let reads_of_all = g.order().iter().flat_map(|&n| g.node(n).reads());
+    reads_of_all.chain(g.outputs.iter().copied()).for_each(|v| read[v.as_u32() as usize] = true);
+    let dead = |id: NodeId| g.node(id).defines().all(|v| !read[v.as_u32() as usize]) && !again(id);
+    let all: Vec<NodeId> =
+        g.order().iter().copied().filter(|&n| !g.node(n).op.is_swap() && dead(n)).collect();
+    let id = pick(u, &all)?;
+    remove(g, id);
+    Some(())
+}
+
+fn add_node(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let id = node(g, u, |n| n.results.first().is_some_and(Option::is_some))?;
+    let read = g.node(id).results[0]?;
+    let mut extra = Node::new(g.fresh_node_name("extra"), Op::new("", "Cos"));
+    extra.operands.push(Some(read));
+    let (name, value) = (g.fresh_value_name("extra"), g.value(read));
+    let result = (name, value.ty.clone(), value.place);
+    g.add_node(extra, [Some(result)]);
+    Some(())
+}
+
+fn swap_operands(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let id = node(g, u, |n| n.operands.len() > 1)?;
+    let count = g.node(id).operands.len();
+    let (i, j) = (u.below(count), u.below(count));
+    let operands = &mut g.node_mut(id).operands;
+    operands.swap(i, j);
+    (operands[i] != operands[j]).then_some(())
+}
+
+fn rewire_operand(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let id = node(g, u, |n| !n.op.is_swap())?;
+    let index = u.below(g.node(id).operands.len());
+    let old = g.node(id).operands.get(index).copied()??;
+    let new = another(g, u, old, Some(id))?;
+    g.set_operand(id, index, new);
+    Some(())
+}
+
+fn omit_operand(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let id = node(g, u, |n| !n.op.is_swap())?;
+    let index = u.below(g.node(id).operands.len());
+    g.node_mut(id).operands.get_mut(index)?.take().map(|_| ())
+}
+
+fn rewire_swap_in(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let id = node(g, u, |n| n.op.is_swap_in())?;
+    let old = g.node(id).operands[0]?;
+    let from = |v: ValueId| {
+        let origin = g.producer(v).filter(|&n| g.node(n).op.is_swap_out());
+        origin.and_then(|n| g.node(n).operands[0])
+    };
+    let ticks = g.ticks();
+    let tick = |n: NodeId| ticks[n.as_u32() as usize];
+    let others: Vec<ValueId> = g
+        .order()
+        .iter()
+        .filter(|&&n| g.node(n).op.is_swap_out() && tick(n) < tick(id))
+        .flat_map(|&n| g.node(n).defines())
+        .filter(|&v| from(v) != from(old) && g.value(v).ty == g.value(old).ty)
+        .collect();
+    let new = pick(u, &others)?;
+    g.set_operand(id, 0, new);
+    Some(())
+}
+
+fn narrow_operand(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let id = node(g, u, |n| !n.op.is_swap())?;
+    let index = u.below(g.node(id).operands.len());
+    let wide = g.node(id).operands.get(index).copied()??;
+    let ty = g.value(wide).ty.as_tensor()?.clone();
+    // The codes of ONNX's `TensorProto.DataType`.
+    let casts = match ty.element {
+        ElementType::Float => [(ElementType::Float16, 10), (ElementType::Float, 1)],
+        ElementType::Int64 if g.producer(wide).is_none() => {
+            [(ElementType::Int32, 6), (ElementType::Int64, 7)]
+        }
+        _ => return None,
+    };
+    let before = g.order().iter().position(|&n| n == id)?;
+    let (mut order, mut value) = (g.order().to_vec(), wide);
+    for (i, (element, code)) in casts.into_iter().enumerate() {
+        let mut cast = Node::new(g.fresh_node_name("narrow"), Op::new("", "Cast"));
+        cast.attributes.push(("to".into(), Attr::Int(code)));
+        cast.operands.push(Some(value));
+        let ty = Type::Tensor(TensorType::new(element, ty.dims.clone()));
+        let result = (g.fresh_value_name("narrow"), ty, g.value(wide).place);
+        let cast = g.add_node(cast, [Some(result)]);
+        order.insert(before + i, cast);
+        value = g.node(cast).results[0]?;
+    }
+    g.set_order(order);
+    g.set_operand(id, index, value);
+    Some(())
+}
+
+fn change_attribute(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let id = node(g, u, |n| !n.attributes.is_empty())?;
+    let attributes = &mut g.node_mut(id).attributes;
+    let index = u.below(attributes.len());
+    change_value(&mut attributes[index].1, u)
+}
+
+fn remove_attribute(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let id = node(g, u, |n| !n.attributes.is_empty())?;
+    let attributes = &mut g.node_mut(id).attributes;
+    attributes.remove(u.below(attributes.len()));
+    Some(())
+}
+
+fn change_operator(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let id = node(g, u, |n| !n.op.is_swap())?;
+    let op = &mut g.node_mut(id).op;
+    let name = match op.name() {
+        "Relu" => "Tanh".to_owned(),
+        "Add" => "Sub".to_owned(),
+        "Squeeze" => "Unsqueeze".to_owned(),
+        name => format!("{name}2"),
+    };
+    *op = Op::new(op.domain(), &name);
+    Some(())
+}
+
+fn change_version(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let id = node(g, u, |n| !n.op.is_swap())?;
+    let domain = g.node(id).op.domain().to_owned();
+    *g.opsets.get_mut(&*domain)? += 1;
+    Some(())
+}
+
+fn change_result_type(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let id = node(g, u, |n| !n.op.is_swap())?;
+    let index = u.below(g.node(id).results.len());
+    let value = g.node(id).results.get(index).copied()??;
+    let Type::Tensor(tensor) = &mut g.value_mut(value).ty else { return None };
+    match u.below(2 + tensor.dims.len()) {
+        0 => tensor.dims.push(1),
+        1 => {
+            use crate::ElementType::*;
+            tensor.element = if tensor.element == Float { Float16 } else { Float };
+        }
+        axis => tensor.dims[axis - 2] += 1,
+    }
+    Some(())
+}
+
+fn exchange_results(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let id = node(g, u, |n| n.defines().count() > 1)?;
+    let count = g.node(id).results.len();
+    let (i, j) = (u.below(count), u.below(count));
+    let (a, b) = (g.node(id).results[i]?, g.node(id).results[j]?);
+    if a == b || uses(g, a) + uses(g, b) == 0 {
+        return None;
+    }
+    g.node_mut(id).results.swap(i, j);
+    g.set_def(a, Def::Result(id, j));
+    g.set_def(b, Def::Result(id, i));
+    Some(())
+}
+
+fn omit_result(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    // A recomputed node may leave out results without a reader.
+    let id = node(g, u, |n| n.results.len() > 1 && n.recomputes.is_none())?;
+    let index = u.below(g.node(id).results.len());
+    let value = g.node(id).results[index]?;
+    if uses(g, value) > 0 {
+        return None;
+    }
+    g.node_mut(id).results[index] = None;
+    Some(())
+}
+
+fn exchange_outputs(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let (i, j) = (u.below(g.outputs.len()), u.below(g.outputs.len()));
+    (i != j).then(|| g.outputs.swap(i, j))
+}
+
+fn remove_output(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let index = u.below(g.outputs.len());
+    (!g.outputs.is_empty()).then(|| g.outputs.remove(index)).map(|_| ())
+}
+
+fn rewire_output(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let index = u.below(g.outputs.len());
+    let old = *g.outputs.get(index)?;
+    let new = another(g, u, old, None)?;
+    if !matches!(g.def(new), Def::Result(..)) || g.outputs.contains(&new) {
+        return None;
+    }
+    let (name, other) = (g.value(old).name.clone(), g.value(new).name.clone());
+    (g.value_mut(new).name, g.value_mut(old).name) = (name, other);
+    g.outputs[index] = new;
+    Some(())
+}
+
+fn rename_input(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let input = pick(u, &g.inputs)?;
+    let name = format!("{}_renamed", g.value(input).name);
+    g.value_mut(input).name = g.fresh_value_name(&name);
+    Some(())
+}
+
+fn exchange_inputs(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let (i, j) = (u.below(g.inputs.len()), u.below(g.inputs.len()));
+    (i != j).then(|| g.inputs.swap(i, j))
+}
+
+fn change_initializer(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let index = u.below(g.initializers.len());
+    let Initializer { value, data } = g.initializers.get(index)?.clone();
+    if uses(g, value) == 0 {
+        return None;
+    }
+    g.initializers[index].data = other_data(&data, u)?;
+    Some(())
+}
+
+fn drop_update(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let id = node(g, u, |n| !n.updates.is_empty())?;
+    let updates = &mut g.node_mut(id).updates;
+    updates.remove(u.below(updates.len()));
+    Some(())
+}
+
+fn retarget_update(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let id = node(g, u, |n| !n.updates.is_empty())?;
+    let index = u.below(g.node(id).updates.len());
+    let old = g.node(id).updates[index].variable;
+    let new = pick(u, &g.inputs)?;
+    let taken = g.node(id).updates.iter().any(|update| update.variable == new);
+    (new != old && !taken).then(|| g.node_mut(id).updates[index].variable = new)
+}
+
+fn change_new_value(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let id = node(g, u, |n| n.updates.iter().any(|update| update.result.is_some()))?;
+    let node = g.node(id);
+    let index = u.below(node.updates.len());
+    let Update { variable, result } = node.updates[index];
+    let other = Some(u.below(1 + node.results.len()));
+    let other = other.filter(|&r| node.results.get(r).is_some_and(Option::is_some));
+    (other != result).then(|| g.node_mut(id).updates[index] = Update { variable, result: other })
+}
+
+fn repeat_update(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let id = node(g, u, |n| !n.updates.is_empty())?;
+    let mut again = g.node(id).clone();
+    again.name = g.fresh_node_name(&format!("{}_again", again.name));
+    let named = |v: Option<ValueId>| {
+        let Value { name, ty, place, .. } = g.value(v?).clone();
+        Some((g.fresh_value_name(&format!("{name}_again")), ty, place))
+    };
+    let results: Vec<Option<(Name, Type, crate::Place)>> = again.results.iter().map(|&v| named(v)).collect();
+    g.add_node(again, results);
+    Some(())
+}
+
+fn reseed(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let random = |n: &Node| n.op.effects().random && n.recomputes.is_none();
+    let id = node(g, u, random)?;
+    let name = g.fresh_node_name(&format!("{}_renamed", g.node(id).name));
+    g.node_mut(id).name = name;
+    Some(())
+}
+
+fn forget_origin(g: &mut Graph, u: &mut impl Source) -> Option<()> {
+    let random = |n: &Node| n.op.effects().random && n.recomputes.is_some();
+    let id = node(g, u, random)?;
+    g.node_mut(id).recomputes = None;
+    Some(())
 }
 
 fn pick<T: Copy>(u: &mut impl Source, items: &[T]) -> Option<T> {
@@ -426,7 +479,7 @@ fn remove(g: &mut Graph, id: NodeId) {
     g.set_order(order);
 }
 
-fn change_attribute(attr: &mut Attr, u: &mut impl Source) -> Option<()> {
+fn change_value(attr: &mut Attr, u: &mut impl Source) -> Option<()> {
     fn change<T>(list: &mut Vec<T>, u: &mut impl Source, other: impl Fn(&T) -> T) -> Option<()> {
         let index = u.below(list.len());
         let element = list.get(index)?;

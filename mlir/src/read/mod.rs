@@ -49,6 +49,25 @@ enum Bound {
     Waiting(ValueId, SmallVec<[NodeId; 4]>),
 }
 
+/// The facts that an operation's attributes state about its node, some with their places.
+#[derive(Default)]
+struct NodeFacts {
+    name: Option<String>,
+    domain: Option<String>,
+    function: Option<String>,
+    /// The names of its results.
+    names: Option<(usize, Vec<Entry>)>,
+    /// The addresses of its results.
+    addresses: Option<(usize, Vec<Entry>)>,
+    /// The names of its attributes, in their order.
+    sequence: Option<(usize, Vec<Entry>)>,
+    /// How many of its last operands its subgraphs read.
+    captures: usize,
+    updates: Vec<Entry>,
+    /// The node that it recomputes.
+    origin: Option<(usize, String)>,
+}
+
 struct Reader<'a> {
     syntax: Syntax<'a>,
     graph: Graph,
@@ -403,20 +422,51 @@ impl<'a> Reader<'a> {
         kinds: &[Kind],
     ) -> Parsed<SmallVec<[Bound; 2]>> {
         let mut node = Node::new("", Op::new("", ""));
-        let (mut name, mut domain, mut function, mut names) = (None, None, None, None);
-        let (mut addresses, mut sequence, mut captures, mut origin) = (None, None, 0usize, None);
-        let mut updates = Vec::new();
+        let facts = self.node_facts(&mut node, attributes)?;
+        node.op = self.op(operation, at, facts.domain, facts.function)?;
+        let Some(name) = facts.name else {
+            return Err(self.syntax.error(at, format!("`{operation}` has no `{}`", key::NODE)));
+        };
+        node.name = name.into();
+        if let Some((at, sequence)) = facts.sequence {
+            self.reorder(&mut node, sequence, at)?;
+        }
+        self.reads(&mut node, operation, at, operands, facts.captures)?;
+
+        let count = kinds.iter().filter(|kind| **kind != Kind::Token).count();
+        if kinds[..count].contains(&Kind::Token) || kinds.len() > count + 1 {
+            return Err(self.syntax.error(at, "an operation has one token at most, as its last result"));
+        }
+        let names = facts.names.unwrap_or((at, Vec::new()));
+        let addresses = facts.addresses.unwrap_or((at, Vec::new()));
+        let results = self.node_results(&kinds[..count], names, addresses)?;
+        let id = self.graph.add_node(node, results);
+        for update in facts.updates {
+            self.update(id, update)?;
+        }
+        if let Some((at, origin)) = facts.origin {
+            self.node_references.push((id, origin.into(), at));
+        }
+        let node = self.graph.node(id);
+        let values = node.results.iter().map(|result| result.map_or(Bound::Nothing, Bound::Value));
+        let token = (kinds.len() > count).then_some(Bound::Token(id));
+        Ok(values.chain(token).collect())
+    }
+
+    /// The facts that the attributes of an operation state about its node; the other attributes go to the node.
+    fn node_facts(&mut self, node: &mut Node, attributes: Dictionary) -> Parsed<NodeFacts> {
+        let mut facts = NodeFacts::default();
         for (key, entry) in attributes {
             match &*key {
-                key::NODE => name = Some(self.text(entry, key::NODE)?),
-                key::DOMAIN => domain = Some(self.text(entry, key::DOMAIN)?),
-                key::FUNCTION => function = Some(self.text(entry, key::FUNCTION)?),
-                key::RESULTS => names = Some((entry.at, self.items(entry, key::RESULTS)?)),
-                key::ADDRESSES => addresses = Some((entry.at, self.items(entry, key::ADDRESSES)?)),
-                key::ATTRIBUTES => sequence = Some((entry.at, self.items(entry, key::ATTRIBUTES)?)),
-                key::CAPTURES => captures = self.integer(&entry, key::CAPTURES)?,
-                key::UPDATES => updates = self.items(entry, key::UPDATES)?,
-                key::RECOMPUTES => origin = Some((entry.at, self.text(entry, key::RECOMPUTES)?)),
+                key::NODE => facts.name = Some(self.text(entry, key::NODE)?),
+                key::DOMAIN => facts.domain = Some(self.text(entry, key::DOMAIN)?),
+                key::FUNCTION => facts.function = Some(self.text(entry, key::FUNCTION)?),
+                key::RESULTS => facts.names = Some((entry.at, self.items(entry, key::RESULTS)?)),
+                key::ADDRESSES => facts.addresses = Some((entry.at, self.items(entry, key::ADDRESSES)?)),
+                key::ATTRIBUTES => facts.sequence = Some((entry.at, self.items(entry, key::ATTRIBUTES)?)),
+                key::CAPTURES => facts.captures = self.integer(&entry, key::CAPTURES)?,
+                key::UPDATES => facts.updates = self.items(entry, key::UPDATES)?,
+                key::RECOMPUTES => facts.origin = Some((entry.at, self.text(entry, key::RECOMPUTES)?)),
                 key::WORKSPACE => node.workspace = Some(self.workspace(entry)?),
                 key::DRAWS_FROM => node.seed = Some(self.integer(&entry, key::DRAWS_FROM)?),
                 _ if key.starts_with("lms.") => return Err(self.unknown(&key, &entry)),
@@ -426,14 +476,18 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        node.op = self.op(operation, at, domain, function)?;
-        let Some(name) = name else {
-            return Err(self.syntax.error(at, format!("`{operation}` has no `{}`", key::NODE)));
-        };
-        node.name = name.into();
-        if let Some((at, sequence)) = sequence {
-            self.reorder(&mut node, sequence, at)?;
-        }
+        Ok(facts)
+    }
+
+    /// Sets the node's operands, the last of which are what its subgraphs read, and the nodes that it starts after.
+    fn reads(
+        &self,
+        node: &mut Node,
+        operation: &str,
+        at: usize,
+        operands: SmallVec<[(Bound, String, usize); 4]>,
+        captures: usize,
+    ) -> Parsed<()> {
         let mut values: Vec<Option<ValueId>> = Vec::with_capacity(operands.len());
         for (bound, name, at) in operands {
             match bound {
@@ -461,17 +515,21 @@ impl<'a> Reader<'a> {
             node.captures.push(value);
         }
         node.operands = values.into();
+        Ok(())
+    }
 
-        let count = kinds.iter().filter(|kind| **kind != Kind::Token).count();
-        if kinds[..count].contains(&Kind::Token) || kinds.len() > count + 1 {
-            return Err(self.syntax.error(at, "an operation has one token at most, as its last result"));
-        }
-        let (names_at, names) = names.unwrap_or((at, Vec::new()));
+    /// The results of a node, by the kinds of those that are no token.
+    fn node_results(
+        &self,
+        kinds: &[Kind],
+        (names_at, names): (usize, Vec<Entry>),
+        (addresses_at, addresses): (usize, Vec<Entry>),
+    ) -> Parsed<Vec<Option<(String, Type, Place)>>> {
+        let count = kinds.len();
         if names.len() != count {
             let message = format!("`{}` names {} of {count} results", key::RESULTS, names.len());
             return Err(self.syntax.error(names_at, message));
         }
-        let (addresses_at, addresses) = addresses.unwrap_or((at, Vec::new()));
         if !addresses.is_empty() && addresses.len() != count {
             let message = format!("`{}` places {} of {count} results", key::ADDRESSES, addresses.len());
             return Err(self.syntax.error(addresses_at, message));
@@ -490,30 +548,25 @@ impl<'a> Reader<'a> {
                 _ => None,
             });
         }
-        let id = self.graph.add_node(node, results);
-        for update in updates {
-            let at = update.at;
-            let Literal::Dictionary(mut fields) = update.value else {
-                return Err(self.syntax.error(at, "an update is `{result = 0 : i64, variable = \"w\"}`"));
-            };
-            let result = fields.iter().position(|(name, _)| name == "result").map(|i| fields.remove(i).1);
-            let result = result.map(|entry| self.integer::<usize>(&entry, "result")).transpose()?;
-            let [variable] = self.fields(fields, ["variable"], at)?;
-            let variable = self.text(variable, "variable")?;
-            let is_there =
-                |index: &usize| self.graph.node(id).results.get(*index).is_some_and(Option::is_some);
-            if let Some(missing) = result.filter(|index| !is_there(index)) {
-                return Err(self.syntax.error(at, format!("there is no result {missing}")));
-            }
-            self.updates.push((id, variable.into(), result, at));
+        Ok(results)
+    }
+
+    /// Notes an update that a node states.
+    fn update(&mut self, id: NodeId, update: Entry) -> Parsed<()> {
+        let at = update.at;
+        let Literal::Dictionary(mut fields) = update.value else {
+            return Err(self.syntax.error(at, "an update is `{result = 0 : i64, variable = \"w\"}`"));
+        };
+        let result = fields.iter().position(|(name, _)| name == "result").map(|i| fields.remove(i).1);
+        let result = result.map(|entry| self.integer::<usize>(&entry, "result")).transpose()?;
+        let [variable] = self.fields(fields, ["variable"], at)?;
+        let variable = self.text(variable, "variable")?;
+        let is_there = |index: &usize| self.graph.node(id).results.get(*index).is_some_and(Option::is_some);
+        if let Some(missing) = result.filter(|index| !is_there(index)) {
+            return Err(self.syntax.error(at, format!("there is no result {missing}")));
         }
-        if let Some((at, origin)) = origin {
-            self.node_references.push((id, origin.into(), at));
-        }
-        let node = self.graph.node(id);
-        let values = node.results.iter().map(|result| result.map_or(Bound::Nothing, Bound::Value));
-        let token = (kinds.len() > count).then_some(Bound::Token(id));
-        Ok(values.chain(token).collect())
+        self.updates.push((id, variable.into(), result, at));
+        Ok(())
     }
 
     fn op(&self, operation: &str, at: usize, domain: Option<String>, function: Option<String>) -> Parsed<Op> {

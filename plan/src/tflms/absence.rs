@@ -108,6 +108,33 @@ fn candidate(
     id: StorageId,
     producer: NodeId,
 ) -> Result<Candidate, Kept> {
+    may_be_swapped(analysis, params, id, producer)?;
+    let reads = Reads::of(analysis, params, id, producer);
+    let mut absence = Absence { last_early: reads.last_early(), ..Absence::default() };
+    for &used in reads.late(absence.last_early) {
+        absence.add(&reads, search, used);
+    }
+    let Absence { last_early, ins, away, without_trigger } = absence;
+    if !ins.is_empty() {
+        let storage = analysis.memory.storages.get(id);
+        let half = encode::half(analysis.graph, storage.root);
+        return Ok(Candidate { storage: id, bytes: storage.bytes, half, last_early, ins, away });
+    }
+    let (forward, backward) = (reads.farthest(true), reads.farthest(false));
+    Err(match without_trigger {
+        Some(node) => Kept::NoTrigger(node),
+        None if forward > backward && forward > 1 => Kept::ForwardOnly,
+        None => Kept::NearUses { levels: forward.max(backward).max(1), threshold: params.threshold },
+    })
+}
+
+/// Refuses storages that cannot be swapped, whatever their uses.
+fn may_be_swapped(
+    analysis: &Analysis<'_>,
+    params: &Params,
+    id: StorageId,
+    producer: NodeId,
+) -> Result<(), Kept> {
     let graph = analysis.graph;
     let storage = analysis.memory.storages.get(id);
     match &graph.value(storage.root).ty {
@@ -141,67 +168,110 @@ fn candidate(
     if analysis.is_output[id.as_u32() as usize] {
         return Err(Kept::Output);
     }
+    Ok(())
+}
 
-    // The uses that may read a swapped-in copy (§4.1, §5.1).
-    let span = |node: NodeId| analysis.depth(node).saturating_sub(analysis.depth(producer));
-    let is_late = |node: NodeId| match analysis.phases.phase(node) {
-        Phase::Forward => params.swap_branches && span(node) >= params.branch_threshold.max(2),
-        Phase::Backward | Phase::Update => span(node) >= params.threshold,
-    };
-    let reads = analysis.reads(id);
-    let early = reads.iter().filter(|(n, _)| !is_late(*n)).map(|(n, _)| analysis.tick(*n));
-    let mut last_early = early.max().unwrap_or(0).max(analysis.tick(producer));
+/// The uses of a storage.
+struct Reads<'a> {
+    analysis: &'a Analysis<'a>,
+    params: &'a Params,
+    storage: StorageId,
+    producer: NodeId,
+    all: &'a [(NodeId, usize)],
+}
 
-    let mut ins: SmallVec<[SwapIn; 1]> = SmallVec::new();
-    let mut away: SmallVec<[Range<u32>; 2]> = SmallVec::new();
-    let mut without_trigger = None;
-    let late = reads.partition_point(|(n, _)| analysis.tick(*n) <= last_early);
-    for &(node, operand) in &reads[late..] {
-        let last = ins.last().and_then(|i| i.uses.last());
+impl<'a> Reads<'a> {
+    fn of(analysis: &'a Analysis<'_>, params: &'a Params, storage: StorageId, producer: NodeId) -> Reads<'a> {
+        Reads { analysis, params, storage, producer, all: analysis.reads(storage) }
+    }
+
+    /// Levels from the producer to the node.
+    fn span(&self, node: NodeId) -> u32 {
+        self.analysis.depth(node).saturating_sub(self.analysis.depth(self.producer))
+    }
+
+    /// Whether a use by the node may read a swapped-in copy (§4.1, §5.1).
+    fn is_late(&self, node: NodeId) -> bool {
+        let params = self.params;
+        match self.analysis.phases.phase(node) {
+            Phase::Forward => params.swap_branches && self.span(node) >= params.branch_threshold.max(2),
+            Phase::Backward | Phase::Update => self.span(node) >= params.threshold,
+        }
+    }
+
+    /// The tick of the last use that must read the original, or of the producer.
+    fn last_early(&self) -> u32 {
+        let early = self.all.iter().filter(|(n, _)| !self.is_late(*n)).map(|(n, _)| self.analysis.tick(*n));
+        early.max().unwrap_or(0).max(self.analysis.tick(self.producer))
+    }
+
+    /// The uses after that tick.
+    fn late(&self, last_early: u32) -> &'a [(NodeId, usize)] {
+        &self.all[self.all.partition_point(|(n, _)| self.analysis.tick(*n) <= last_early)..]
+    }
+
+    /// Levels to the farthest use in the forward phase, or in the others.
+    fn farthest(&self, of_forward: bool) -> u32 {
+        let of_phase = |n: NodeId| (self.analysis.phases.phase(n) == Phase::Forward) == of_forward;
+        self.all.iter().filter(|(n, _)| of_phase(*n)).map(|(n, _)| self.span(*n)).max().unwrap_or(0)
+    }
+}
+
+/// The swap-ins of a storage so far, and when it can be away.
+#[derive(Default)]
+struct Absence {
+    last_early: u32,
+    ins: SmallVec<[SwapIn; 1]>,
+    away: SmallVec<[Range<u32>; 2]>,
+    /// The last use for which no trigger was found.
+    without_trigger: Option<NodeId>,
+}
+
+impl Absence {
+    /// Adds a late use: it reads the current copy, or another one that is swapped in for it.
+    fn add(
+        &mut self,
+        reads: &Reads<'_>,
+        search: &mut trigger::Search<'_, '_>,
+        (node, operand): (NodeId, usize),
+    ) {
+        let (analysis, params) = (reads.analysis, reads.params);
+        let last = self.ins.last().and_then(|i| i.uses.last());
         if let Some(&(previous, _)) = last
             && (previous == node
                 || analysis.depth(node).abs_diff(analysis.depth(previous)) <= params.fuse_swapins
                     && params.fuse_swapins > 0)
         {
-            ins.last_mut().expect("it was just looked at").uses.push((node, operand));
-            continue;
+            self.ins.last_mut().expect("it was just looked at").uses.push((node, operand));
+            return;
         }
-        let present_until = last.map_or(last_early, |&(n, _)| analysis.tick(n));
-        let wanted = trigger::Wanted { storage: id, source: producer, target: node };
+        let present_until = last.map_or(self.last_early, |&(n, _)| analysis.tick(n));
+        let wanted = trigger::Wanted { storage: reads.storage, source: reads.producer, target: node };
         let found = search.find(&wanted).filter(|&t| analysis.tick(t) > present_until);
-        let trigger = match ins.is_empty() {
-            true => found.or_else(|| search.in_order(&wanted, present_until)),
-            false => found,
+        let trigger = if self.ins.is_empty() {
+            found.or_else(|| search.in_order(&wanted, present_until))
+        } else {
+            found
         };
-        match (trigger, ins.last_mut()) {
+        match (trigger, self.ins.last_mut()) {
             (Some(trigger), _) => {
-                away.push(present_until + 1..analysis.tick(trigger) + 1);
+                self.away.push(present_until + 1..analysis.tick(trigger) + 1);
                 let (releases, decode_releases) = Default::default();
-                ins.push(SwapIn { trigger, uses: smallvec![(node, operand)], releases, decode_releases });
+                self.ins.push(SwapIn {
+                    trigger,
+                    uses: smallvec![(node, operand)],
+                    releases,
+                    decode_releases,
+                });
             }
             // The current copy stays.
             (None, Some(present)) => present.uses.push((node, operand)),
             (None, None) => {
-                without_trigger = Some(node);
-                last_early = analysis.tick(node);
+                self.without_trigger = Some(node);
+                self.last_early = analysis.tick(node);
             }
         }
     }
-    if !ins.is_empty() {
-        let half = encode::half(graph, storage.root);
-        return Ok(Candidate { storage: id, bytes: storage.bytes, half, last_early, ins, away });
-    }
-    let farthest = |of_forward: bool| {
-        let of_phase = |n: NodeId| (analysis.phases.phase(n) == Phase::Forward) == of_forward;
-        reads.iter().filter(|(n, _)| of_phase(*n)).map(|(n, _)| span(*n)).max().unwrap_or(0)
-    };
-    Err(match without_trigger {
-        Some(node) => Kept::NoTrigger(node),
-        None if farthest(true) > farthest(false) && farthest(true) > 1 => Kept::ForwardOnly,
-        None => {
-            Kept::NearUses { levels: farthest(true).max(farthest(false)).max(1), threshold: params.threshold }
-        }
-    })
 }
 
 /// Whether scopes and types allow the node's results to be swapped.

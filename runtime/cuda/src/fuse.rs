@@ -261,116 +261,166 @@ struct Lane {
 
 impl Lane {
     fn new<'a>(members: impl Iterator<Item = &'a Member<'a>>, last: u32) -> Lane {
-        let mut words = Vec::new();
-        let (mut before, mut body) = (String::new(), String::new());
-        // By address and width: the current value, as a register and its type; other values that were read; and results to be
-        // written.
-        let mut current: BTreeMap<(u64, u64), (usize, &str)> = BTreeMap::new();
-        let mut read: BTreeMap<(u64, &str, Vec<u64>), usize> = BTreeMap::new();
-        let mut written: BTreeMap<u64, (usize, &str, bool)> = BTreeMap::new();
-        // By divisors, the name of an element's channel.
-        let mut channels: BTreeMap<Vec<u64>, String> = BTreeMap::new();
-        let (mut registers, mut elements) = (0, 0);
-        let (mut bytes, mut operations) = (0, 0);
-        let mut register = || {
-            registers += 1;
-            registers - 1
-        };
-        // Loads stand before the loop's computation. Writing to a string cannot fail.
-        let mut loads = String::new();
-        for Member { one, read_until, .. } in members {
-            elements = one.each.elements;
-            operations += elements;
-            let numbers = match (&one.each.parameters[..], one.each.made_of) {
-                ([], _) => "Parameters{}".to_owned(),
-                (numbers, of) => {
-                    let at = words.len() + 1;
-                    words.extend(numbers);
-                    format!("taken<{}>(w + {at})", of.unwrap_or("Parameters"))
-                }
+        let mut of = Loop { last, ..Loop::default() };
+        members.for_each(|member| of.add(member));
+        of.done()
+    }
+
+    fn blocks(&self) -> u64 {
+        self.elements.div_ceil(u64::from(BLOCK)).min(MOST_BLOCKS)
+    }
+}
+
+/// A loop over elements while it is written. Writing to a string cannot fail.
+#[derive(Default)]
+struct Loop<'a> {
+    /// The last command of the run.
+    last: u32,
+    words: Vec<u64>,
+    elements: u64,
+    bytes: u64,
+    operations: u64,
+    /// Number of registers so far.
+    registers: usize,
+    /// Text before the loop.
+    before: String,
+    /// Loads, which stand before the loop's computation.
+    loads: String,
+    body: String,
+    /// By address and width, the current value as a register and its type.
+    current: BTreeMap<(u64, u64), (usize, &'a str)>,
+    /// By address, type and the words of their reach, registers of other values that were read.
+    read: BTreeMap<(u64, &'a str, &'a [u64]), usize>,
+    /// By address, results as a register and its type, and whether they are written to memory.
+    written: BTreeMap<u64, (usize, &'a str, bool)>,
+    /// By divisors, the name of an element's channel.
+    channels: BTreeMap<&'a [u64], String>,
+}
+
+impl<'a> Loop<'a> {
+    fn register(&mut self) -> usize {
+        self.registers += 1;
+        self.registers - 1
+    }
+
+    /// Adds an operator.
+    fn add(&mut self, Member { one, read_until, .. }: &'a Member<'a>) {
+        self.elements = one.each.elements;
+        self.operations += self.elements;
+        // The first elements are arguments of the value that is made before the loop, if there is one.
+        let (mut made, mut call) = (self.parameters(one.each), String::new());
+        for (index, (element, reach)) in one.each.operands.iter().enumerate() {
+            let (r, of) = self.operand(one.addresses[index], element, reach);
+            let is_before = one.each.made_of.is_some() && *reach == Reach::First;
+            let into = if is_before { &mut made } else { &mut call };
+            _ = if of == *element {
+                write!(into, ", r{r}")
+            } else {
+                write!(into, ", same_bits<{element}>(r{r})")
             };
-            // The first elements are arguments of the value that is made before the loop, if there is one.
-            let (mut made, mut call) = (numbers, String::new());
-            for (index, (element, reach)) in one.each.operands.iter().enumerate() {
-                let start = one.addresses[index];
-                let known = match reach {
-                    Reach::Same => current.get(&(start, width(element))).copied(),
-                    Reach::First => read.get(&(start, *element, Vec::new())).map(|&r| (r, *element)),
-                    Reach::Spread(of) | Reach::Channel(of) => {
-                        read.get(&(start, *element, of.clone())).map(|&r| (r, *element))
-                    }
-                };
-                let (r, of) = known.unwrap_or_else(|| {
-                    let (r, at) = (register(), words.len() + 1);
-                    words.push(start);
-                    bytes += width(element) * reached(reach, elements);
-                    _ = writeln!(before, "    const {element}* a{r} = (const {element}*)w[{at}];");
-                    match reach {
-                        Reach::Same => {
-                            _ = writeln!(loads, "        const {element} r{r} = a{r}[i];");
-                            current.insert((start, width(element)), (r, element));
-                        }
-                        Reach::First => {
-                            _ = writeln!(before, "    const {element} r{r} = a{r}[0];");
-                            read.insert((start, element, Vec::new()), r);
-                        }
-                        Reach::Spread(box_of) => {
-                            words.extend(box_of);
-                            _ = writeln!(
-                                loads,
-                                "        const {element} r{r} = a{r}[found((const Spread<1>*)(w + {}), i)];",
-                                at + 1
-                            );
-                            read.insert((start, element, box_of.clone()), r);
-                        }
-                        Reach::Channel(divisors) => {
-                            let channel = channels.entry(divisors.clone()).or_insert_with(|| {
-                                let (name, at) = (format!("c{r}"), words.len() + 1);
-                                words.extend(divisors);
-                                let kind = if divisors[1] == 0 { "long" } else { "short" };
-                                _ = writeln!(
-                                    loads,
-                                    "        const i64 {name} = {kind}_channel(*(const Across*)(w + {at}), i);"
-                                );
-                                name
-                            });
-                            _ = writeln!(loads, "        const {element} r{r} = a{r}[{channel}];");
-                            read.insert((start, element, divisors.clone()), r);
-                        }
-                    }
-                    (r, element)
-                });
-                let is_before = one.each.made_of.is_some() && *reach == Reach::First;
-                let into = if is_before { &mut made } else { &mut call };
-                _ = match of == *element {
-                    true => write!(into, ", r{r}"),
-                    false => write!(into, ", same_bits<{element}>(r{r})"),
-                };
+        }
+        if one.each.made_of.is_some() {
+            let r = self.register();
+            _ = writeln!(self.before, "    const auto r{r} = made_{}({made});", one.kernel);
+            made = format!("r{r}");
+        }
+        self.results(one, read_until, &format!("{made}{call}"));
+    }
+
+    /// The numbers that the operator takes besides its operands, as an argument.
+    fn parameters(&mut self, each: &Each) -> String {
+        if each.parameters.is_empty() {
+            return "Parameters{}".to_owned();
+        }
+        let at = self.words.len() + 1;
+        self.words.extend(&each.parameters);
+        format!("taken<{}>(w + {at})", each.made_of.unwrap_or("Parameters"))
+    }
+
+    /// The register that has an operand, and its type; loads the operand unless a register has it already.
+    fn operand(&mut self, start: u64, element: &'a str, reach: &'a Reach) -> (usize, &'a str) {
+        let known = match reach {
+            Reach::Same => self.current.get(&(start, width(element))).copied(),
+            Reach::First => self.read.get(&(start, element, &[][..])).map(|&r| (r, element)),
+            Reach::Spread(of) | Reach::Channel(of) => {
+                self.read.get(&(start, element, &of[..])).map(|&r| (r, element))
             }
-            if one.each.made_of.is_some() {
-                let r = register();
-                _ = writeln!(before, "    const auto r{r} = made_{}({made});", one.kernel);
-                made = format!("r{r}");
+        };
+        known.unwrap_or_else(|| (self.load(start, element, reach), element))
+    }
+
+    /// Loads an operand; returns its register.
+    fn load(&mut self, start: u64, element: &'a str, reach: &'a Reach) -> usize {
+        let (r, at) = (self.register(), self.words.len() + 1);
+        self.words.push(start);
+        self.bytes += width(element) * reached(reach, self.elements);
+        _ = writeln!(self.before, "    const {element}* a{r} = (const {element}*)w[{at}];");
+        match reach {
+            Reach::Same => {
+                _ = writeln!(self.loads, "        const {element} r{r} = a{r}[i];");
+                self.current.insert((start, width(element)), (r, element));
             }
-            let results = one.results().zip(&one.each.results).zip(read_until);
-            let mut of_results = String::new();
-            for ((result, element), last_read) in results {
-                let r = register();
-                current.insert((result.start, width(element)), (r, element));
-                let is_read = last_read.is_none_or(|command| command > last);
-                written.insert(result.start, (r, element, is_read));
-                _ = match one.each.made_of {
-                    None => {
-                        writeln!(body, "        const {element} r{r} = each_{}({made}{call});", one.kernel)
-                    }
-                    Some(_) => writeln!(body, "        {element} r{r};"),
-                };
-                _ = write!(of_results, ", r{r}");
+            Reach::First => {
+                _ = writeln!(self.before, "    const {element} r{r} = a{r}[0];");
+                self.read.insert((start, element, &[]), r);
             }
-            if one.each.made_of.is_some() {
-                _ = writeln!(body, "        each_{}({made}{call}{of_results});", one.kernel);
+            Reach::Spread(box_of) => {
+                self.words.extend(box_of);
+                _ = writeln!(
+                    self.loads,
+                    "        const {element} r{r} = a{r}[found((const Spread<1>*)(w + {}), i)];",
+                    at + 1
+                );
+                self.read.insert((start, element, box_of), r);
+            }
+            Reach::Channel(divisors) => {
+                let channel = self.channel(divisors, r).to_owned();
+                _ = writeln!(self.loads, "        const {element} r{r} = a{r}[{channel}];");
+                self.read.insert((start, element, divisors), r);
             }
         }
+        r
+    }
+
+    /// The name of an element's channel, computed for register `r` if it is not known yet.
+    fn channel(&mut self, divisors: &'a [u64], r: usize) -> &str {
+        self.channels.entry(divisors).or_insert_with(|| {
+            let (name, at) = (format!("c{r}"), self.words.len() + 1);
+            self.words.extend(divisors);
+            let kind = if divisors[1] == 0 { "long" } else { "short" };
+            _ = writeln!(
+                self.loads,
+                "        const i64 {name} = {kind}_channel(*(const Across*)(w + {at}), i);"
+            );
+            name
+        })
+    }
+
+    /// Computes an operator's results from `arguments`.
+    fn results(&mut self, one: &'a One<'a>, read_until: &[Option<u32>], arguments: &str) {
+        let results = one.results().zip(&one.each.results).zip(read_until);
+        let mut of_results = String::new();
+        for ((result, element), last_read) in results {
+            let r = self.register();
+            self.current.insert((result.start, width(element)), (r, element));
+            let is_read = last_read.is_none_or(|command| command > self.last);
+            self.written.insert(result.start, (r, element, is_read));
+            _ = match one.each.made_of {
+                None => {
+                    writeln!(self.body, "        const {element} r{r} = each_{}({arguments});", one.kernel)
+                }
+                Some(_) => writeln!(self.body, "        {element} r{r};"),
+            };
+            _ = write!(of_results, ", r{r}");
+        }
+        if one.each.made_of.is_some() {
+            _ = writeln!(self.body, "        each_{}({arguments}{of_results});", one.kernel);
+        }
+    }
+
+    /// Stores the results that are read later.
+    fn done(self) -> Lane {
+        let Loop { mut words, elements, mut bytes, operations, before, loads, mut body, written, .. } = self;
         for (start, (r, element, _)) in written.into_iter().filter(|(_, (.., is_read))| *is_read) {
             words.push(start);
             bytes += width(element) * elements;
@@ -379,10 +429,6 @@ impl Lane {
         words.insert(0, elements);
         let text = format!("{before}    for (i64 i = first; i < w[0]; i += step) {{\n{loads}{body}    }}\n");
         Lane { text, words, elements, bytes, operations }
-    }
-
-    fn blocks(&self) -> u64 {
-        self.elements.div_ceil(u64::from(BLOCK)).min(MOST_BLOCKS)
     }
 }
 

@@ -136,9 +136,11 @@ impl Tally {
 
 /// The libraries that a program may use on a device.
 struct Libraries {
+    /// cuBLAS, or why it is not used.
     blas: Result<Blas, String>,
-    /// None where the program has no convolution.
+    /// cuDNN, or why it is not used; none where the program has no convolution.
     dnn: Option<Result<Dnn, String>>,
+    /// Whether the program has matrix products.
     multiplies: bool,
 }
 
@@ -166,48 +168,69 @@ impl Libraries {
     }
 }
 
-/// A program on a device, with the values of its variables.
-pub struct Session {
-    // Fields are dropped in this order, so a field stands before those that it uses.
-    graph: Option<Graph>,
-    calls: Vec<Vec<Work>>,
-    /// By command: the fused kernel that replaces the last calls of this command and all calls of the fused commands behind it,
-    /// with the number of calls that this command has before it; none for those other commands.
-    fused: BTreeMap<u32, Option<(usize, Ready)>>,
-    /// Number of kernels that a step launches: with fusion, and without.
-    launches: [usize; 2],
-    /// Whether each command is executed by itself, without fusion.
-    is_single: bool,
-    /// cuBLAS, or why it is not used.
-    blas: Result<Blas, String>,
-    /// cuDNN, or why it is not used; none where the program has no convolution.
-    dnn: Option<Result<Dnn, String>>,
-    /// Whether the program has matrix products.
-    multiplies: bool,
-    /// The library that compiled the kernels.
-    compiler: LibraryFacts,
-    /// Counts of the products and of the convolutions that the libraries do.
-    tallies: [Tally; 2],
+/// The calls of a step, and who does them.
+struct Calls {
+    /// By command of the compute stream.
+    by_command: Vec<Vec<Work>>,
     /// Bytes of workspace that each command of the compute stream uses.
     workspaces: Vec<u64>,
+    /// Counts of the products and of the convolutions that the libraries do.
+    tallies: [Tally; 2],
+}
+
+/// The fused kernels of a program.
+struct Fusion {
+    /// By command: the fused kernel that replaces the last calls of this command and all calls of the fused commands behind it,
+    /// with the number of calls that this command has before it; none for those other commands.
+    kernels: BTreeMap<u32, Option<(usize, Ready)>>,
+    /// Number of kernels that a step launches: with fusion, and without.
+    launches: [usize; 2],
+}
+
+/// The events of a program.
+struct Events {
     /// By stream and command, the events that other commands wait for: two, for alternate steps.
-    events: [Vec<Option<[Event; 2]>>; 3],
+    of_commands: [Vec<Option<[Event; 2]>>; 3],
     /// When the steps began, for the last three.
     turns: [Event; 3],
     forks: [Event; 3],
-    _modules: Vec<Module>,
+}
+
+/// The device memory of a program.
+struct DeviceMemory {
     /// Where the constants begin: behind the end of the arena's tensors, or, with chunks, in memory of their own.
     constants: u64,
     _constants: Option<driver::Memory>,
     arena: Arena,
+}
+
+/// Where the tensors that the caller knows by name are, and the host memory of a program.
+struct Slots {
+    names: BTreeMap<String, (Memory, Tensor)>,
+    /// Where the caller's inputs are staged in the slab, by their address in the arena.
+    staged: BTreeMap<u64, u64>,
     slab: Pinned,
+}
+
+/// A program on a device, with the values of its variables.
+pub struct Session {
+    // Fields are dropped in this order, so a field stands before those that it uses.
+    graph: Option<Graph>,
+    calls: Calls,
+    fusion: Fusion,
+    /// Whether each command is executed by itself, without fusion.
+    is_single: bool,
+    libraries: Libraries,
+    /// The library that compiled the kernels.
+    compiler: LibraryFacts,
+    events: Events,
+    _modules: Vec<Module>,
+    memory: DeviceMemory,
+    slots: Slots,
     gpu: Gpu,
     program: Checked,
     known: Known,
-    /// Where the caller's inputs are staged in the slab, by their address in the arena.
-    staged: BTreeMap<u64, u64>,
     order: Vec<(Stream, u32)>,
-    names: BTreeMap<String, (Memory, Tensor)>,
     options: Options,
     steps: u64,
     /// Waits that are skipped, for tests.
@@ -392,7 +415,11 @@ struct Kernels<'a> {
     has_rare: bool,
 }
 
-impl Kernels<'_> {
+impl<'a> Kernels<'a> {
+    fn new(gpu: &'a Gpu, compiler: &'a Compiler) -> Kernels<'a> {
+        Kernels { gpu, compiler, modules: Vec::new(), found: BTreeMap::new(), has_rare: false }
+    }
+
     fn load(&mut self, rare: bool) -> Result<(), String> {
         let (compiler, architecture) = (self.compiler, &self.gpu.architecture);
         let sources: Vec<_> = SOURCES.iter().filter(|source| !rare || source.has_rare).collect();
@@ -443,6 +470,233 @@ impl Kernels<'_> {
                 (false, true) => return Err(format!("there is no kernel {name}")),
             }
         }
+    }
+}
+
+impl DeviceMemory {
+    /// Allocates the arena, and copies the constants to their place.
+    fn new(
+        gpu: &Gpu,
+        program: &Program,
+        constants: &Constants,
+        mapping: Option<&Mapping>,
+    ) -> Result<DeviceMemory, String> {
+        let (arena, own) = match mapping {
+            Some(mapping) => (Arena::Chunks(gpu.mapped(mapping)?), Some(gpu.memory(constants.len())?)),
+            None => {
+                let all = gpu.memory(arena_bytes(program, constants.len()))?;
+                (Arena::Whole(all, end_of_tensors(program)), None)
+            }
+        };
+        let behind = arena.address() + end_of_tensors(program);
+        let on_device = own.as_ref().map_or(behind, driver::Memory::address);
+        // SAFETY: both have that many bytes, and nothing writes them before the copy is done.
+        unsafe {
+            let bytes = &constants.bytes;
+            gpu.to_device(Stream::Compute, on_device, bytes.as_ptr(), bytes.len() as u64)?;
+        }
+        gpu.wait_for(Stream::Compute)?;
+        Ok(DeviceMemory { constants: on_device, _constants: own, arena })
+    }
+}
+
+/// A command of the compute stream with its recipe, whose addresses can be resolved.
+struct Located<'a> {
+    index: u32,
+    launch: &'a Launch,
+    recipe: &'a Recipe,
+    places: &'a Places<'a>,
+}
+
+impl Located<'_> {
+    fn address(&self, address: &Address) -> u64 {
+        self.places.address(self.index, self.launch, self.recipe, address)
+    }
+
+    /// The words of a kernel's argument.
+    fn words(&self, arg: &Arg) -> Vec<u64> {
+        match arg {
+            Arg::Address(one) => vec![self.address(one)],
+            Arg::Addresses(list) => list.iter().map(|one| self.address(one)).collect(),
+            Arg::Words(words) => words.clone(),
+        }
+    }
+
+    /// Bytes of scratch that libraries get; a plan may give less than they ask for.
+    fn room(&self) -> u64 {
+        let (arena, workspace) = (self.places.arena, &self.launch.workspace);
+        (arena + workspace.end).saturating_sub(self.recipe.scratch_in(arena + workspace.start))
+    }
+
+    /// Products as calls of cuBLAS, and the bytes of scratch that they take.
+    fn products(&self, of: &[Product]) -> Result<(Vec<Work>, u64), Unfit> {
+        let (room, wanted) =
+            (self.room(), of.iter().map(|product| product.workspace_bytes).max().unwrap_or(0));
+        if wanted > room {
+            return Err(Unfit::Here(format!("one has {room} bytes of workspace, not {wanted}")));
+        }
+        let work = |product: &Product| Work::Product(product.map(|at| self.address(&at)));
+        Ok((of.iter().map(work).collect(), wanted))
+    }
+
+    /// A convolution as a call of cuDNN, and the bytes of scratch that it takes.
+    fn convolution(
+        &self,
+        of: Option<&recipe::Convolution>,
+        dnn: &mut Dnn,
+    ) -> Result<(Vec<Work>, u64), Unfit> {
+        let unsuitable = || Unfit::Ever("its padding or its size does not suit the library".to_owned());
+        let mut convolution = of.cloned().ok_or_else(unsuitable)?.map(|at| self.address(&at));
+        convolution.workspace_bytes = convolution.workspace_bytes.min(self.room());
+        // SAFETY: the recipe says how large its tensors are, and the program where they are. The arena is cleared later, and
+        // nothing else runs.
+        let ready = unsafe { dnn.choose(convolution) }.map_err(Unfit::Here)?;
+        let bytes = ready.workspace_bytes();
+        Ok((vec![Work::Convolution(Box::new(ready))], bytes))
+    }
+}
+
+impl Calls {
+    /// Chooses who does each call, the libraries or own kernels, and resolves its addresses.
+    fn new(
+        places: &Places<'_>,
+        libraries: &mut Libraries,
+        kernels: &mut Kernels<'_>,
+    ) -> Result<Calls, String> {
+        let commands = places.program.stream(Stream::Compute).len();
+        let mut by_command = Vec::new();
+        by_command.resize_with(commands, Vec::new);
+        let next = kernels.get("next_step")?;
+        let next = Ready::new("next_step".into(), 1, next, &[vec![places.constants]]);
+        by_command[0].push(Work::Kernel(next));
+        let mut calls = Calls { by_command, workspaces: vec![0; commands], tallies: Default::default() };
+        for (index, launch) in places.program.launches() {
+            if let Some(recipe) = &places.recipes[index as usize] {
+                calls.add(&Located { index, launch, recipe, places }, libraries, kernels)?;
+            }
+        }
+        Ok(calls)
+    }
+
+    /// Adds the calls of a command.
+    fn add(
+        &mut self,
+        at: &Located<'_>,
+        libraries: &mut Libraries,
+        kernels: &mut Kernels<'_>,
+    ) -> Result<(), String> {
+        let mut scratch = at.recipe.scratch.0;
+        for call in &at.recipe.calls {
+            let by_library = self.by_library(call, at, libraries);
+            let work = &mut self.by_command[at.index as usize];
+            let launches = match by_library {
+                Some((done, bytes)) => {
+                    work.extend(done);
+                    scratch = scratch.max(bytes);
+                    call.behind()
+                }
+                None => call.kernels(),
+            };
+            for launch in launches {
+                let args: Vec<Vec<u64>> = launch.args.iter().map(|arg| at.words(arg)).collect();
+                let function = kernels.get(&launch.kernel)?;
+                let ready = Ready::new(launch.kernel.clone(), launch.blocks, function, &args);
+                work.push(Work::Kernel(ready));
+            }
+        }
+        self.workspaces[at.index as usize] = at.recipe.workspace_with(Bytes(scratch)).0;
+        Ok(())
+    }
+
+    /// The library's part of the call, and the bytes of scratch that it takes; none if own kernels do the call.
+    fn by_library(
+        &mut self,
+        call: &Call,
+        at: &Located<'_>,
+        libraries: &mut Libraries,
+    ) -> Option<(Vec<Work>, u64)> {
+        let [products, convolutions] = &mut self.tallies;
+        match (call, &libraries.blas, &mut libraries.dnn) {
+            (Call::Products { library, .. }, Ok(_), _) => products.add(at.products(library)),
+            (Call::Convolution { library, .. }, _, Some(Ok(dnn))) => {
+                convolutions.add(at.convolution(library.as_deref(), dnn))
+            }
+            _ => None,
+        }
+    }
+
+    /// Number of own kernels.
+    fn kernels(&self) -> usize {
+        let is_kernel = |work: &&Work| matches!(work, Work::Kernel(_));
+        self.by_command.iter().flatten().filter(is_kernel).count()
+    }
+}
+
+impl Fusion {
+    /// No fusion: each kernel is launched by itself.
+    fn none(calls: &Calls) -> Fusion {
+        Fusion { kernels: BTreeMap::new(), launches: [calls.kernels(); 2] }
+    }
+
+    /// Fuses consecutive elementwise kernels, and compiles and loads the fused ones.
+    fn new(places: &Places<'_>, calls: &Calls, kernels: &mut Kernels<'_>) -> Result<Fusion, String> {
+        let mut fusion = Fusion::none(calls);
+        let (all, text) = fuse(places.program, places.arena, &places.elementwise());
+        if let Some(text) = text.done() {
+            kernels.load_fused(&text)?;
+        }
+        for one in all {
+            let [first, last] = one.commands;
+            fusion.kernels.extend((first..=last).map(|command| (command, None)));
+            let function = kernels.get(&one.kernel)?;
+            let before = calls.by_command[first as usize].len() - one.of_first;
+            let ready = Ready::new(one.kernel, one.blocks, function, &[one.words]);
+            fusion.kernels.insert(first, Some((before, ready)));
+            fusion.launches[0] -= one.launches - 1;
+        }
+        Ok(fusion)
+    }
+}
+
+impl Events {
+    fn new(program: &Program) -> Result<Events, String> {
+        let mut of_commands = Stream::ALL.map(|stream| {
+            let mut none = Vec::new();
+            none.resize_with(program.stream(stream).len(), || None);
+            none
+        });
+        for wait in program.streams.iter().flatten().flat_map(|command| &command.waits) {
+            let event = &mut of_commands[wait.stream as usize][wait.command as usize];
+            if event.is_none() {
+                *event = Some([Event::new(false)?, Event::new(false)?]);
+            }
+        }
+        let three = |times| Ok::<_, String>([Event::new(times)?, Event::new(times)?, Event::new(times)?]);
+        Ok(Events { of_commands, turns: three(true)?, forks: three(false)? })
+    }
+}
+
+impl Slots {
+    /// Allocates the slab, with room behind the program's part for the inputs that are staged.
+    fn new(program: &Program) -> Result<Slots, String> {
+        let (mut names, mut staged, mut slab) = (BTreeMap::new(), BTreeMap::new(), program.slab.0);
+        for Output { tensor, memory } in &program.outputs {
+            names.insert(tensor.name.to_string(), (*memory, tensor.clone()));
+        }
+        for given in &program.given {
+            names.insert(given.tensor.name.to_string(), (given.memory, given.tensor.clone()));
+            if let (Memory::Arena, Role::Input, Some(span)) = (given.memory, given.role, given.tensor.span())
+            {
+                slab = slab.next_multiple_of(ALIGNMENT);
+                staged.insert(span.start, slab);
+                slab += span.end - span.start;
+            }
+        }
+        // Results of the prelude follow from shapes: they are known before the first step, and have no address.
+        for tensor in program.prelude.iter().flat_map(|launch| launch.results.iter().flatten()) {
+            names.entry(tensor.name.to_string()).or_insert_with(|| (Memory::Arena, tensor.clone()));
+        }
+        Ok(Slots { names, staged, slab: Pinned::new(slab)? })
     }
 }
 
@@ -532,182 +786,36 @@ impl Session {
     }
 
     fn on(
-        (gpu, libraries, compiler): (Gpu, Libraries, &Compiler),
+        (gpu, mut libraries, compiler): (Gpu, Libraries, &Compiler),
         program: Checked,
         options: Options,
         (recipes, known): (&[Option<Recipe>], Known),
         mapping: Option<&Mapping>,
     ) -> Result<Session, String> {
         let (constants, mut places) = Places::new(&program, recipes, &known);
-        let Libraries { blas, mut dnn, multiplies } = libraries;
-        let (mut products, mut convolutions) = (Tally::default(), Tally::default());
-        let (arena, own) = match mapping {
-            Some(mapping) => (Arena::Chunks(gpu.mapped(mapping)?), Some(gpu.memory(constants.len())?)),
-            None => {
-                let all = gpu.memory(arena_bytes(&program, constants.len()))?;
-                (Arena::Whole(all, end_of_tensors(&program)), None)
-            }
-        };
-        let behind = arena.address() + end_of_tensors(&program);
-        let on_device = own.as_ref().map_or(behind, driver::Memory::address);
-        // SAFETY: both have that many bytes, and nothing writes them before the copy is done.
-        unsafe {
-            let bytes = &constants.bytes;
-            gpu.to_device(Stream::Compute, on_device, bytes.as_ptr(), bytes.len() as u64)?;
-        }
-        gpu.wait_for(Stream::Compute)?;
-        (places.constants, places.arena) = (on_device, arena.address());
-
-        let mut kernels =
-            Kernels { gpu: &gpu, compiler, modules: Vec::new(), found: BTreeMap::new(), has_rare: false };
-        let mut calls = Vec::new();
-        calls.resize_with(program.stream(Stream::Compute).len(), Vec::new);
-        let next = kernels.get("next_step")?;
-        let next = Ready::new("next_step".into(), 1, next, &[vec![on_device]]);
-        calls[0].push(Work::Kernel(next));
-        let mut workspaces = vec![0; calls.len()];
-        for (index, launch) in program.launches() {
-            let Some(recipe) = &recipes[index as usize] else { continue };
-            let address = |address: &Address| places.address(index, launch, recipe, address);
-            let words = |arg: &Arg| match arg {
-                Arg::Address(one) => vec![address(one)],
-                Arg::Addresses(list) => list.iter().map(address).collect(),
-                Arg::Words(words) => words.clone(),
-            };
-            // Bytes of scratch that libraries get; a plan may give less than they ask for.
-            let end = arena.address() + launch.workspace.end;
-            let room = end.saturating_sub(recipe.scratch_in(arena.address() + launch.workspace.start));
-            let mut scratch = recipe.scratch.0;
-            for call in &recipe.calls {
-                let work = &mut calls[index as usize];
-                // The library's part of the call; none if own kernels do it.
-                let by_library = match (call, &blas, &mut dnn) {
-                    (Call::Products { library, .. }, Ok(_), _) => {
-                        let wanted = library.iter().map(|product| product.workspace_bytes).max().unwrap_or(0);
-                        let too_little =
-                            || Unfit::Here(format!("one has {room} bytes of workspace, not {wanted}"));
-                        let fits = (wanted <= room).then_some(()).ok_or_else(too_little);
-                        products.add(fits.map(|()| {
-                            let product = |product: &Product| Work::Product(product.map(|at| address(&at)));
-                            (library.iter().map(product).collect(), wanted)
-                        }))
-                    }
-                    (Call::Convolution { library, .. }, _, Some(Ok(dnn))) => {
-                        let unsuitable =
-                            || Unfit::Ever("its padding or its size does not suit the library".to_owned());
-                        let chosen = library.clone().ok_or_else(unsuitable).and_then(|convolution| {
-                            let mut convolution = (*convolution).map(|at| address(&at));
-                            convolution.workspace_bytes = convolution.workspace_bytes.min(room);
-                            // SAFETY: the recipe says how large its tensors are, and the program where they are. The arena is
-                            // cleared later, and nothing else runs.
-                            unsafe { dnn.choose(convolution) }.map_err(Unfit::Here)
-                        });
-                        convolutions.add(chosen.map(|ready| {
-                            let bytes = ready.workspace_bytes();
-                            (vec![Work::Convolution(Box::new(ready))], bytes)
-                        }))
-                    }
-                    _ => None,
-                };
-                let launches = match by_library {
-                    Some((done, bytes)) => {
-                        work.extend(done);
-                        scratch = scratch.max(bytes);
-                        call.behind()
-                    }
-                    None => call.kernels(),
-                };
-                for launch in launches {
-                    let args: Vec<Vec<u64>> = launch.args.iter().map(words).collect();
-                    let function = kernels.get(&launch.kernel)?;
-                    work.push(Work::Kernel(Ready::new(
-                        launch.kernel.clone(),
-                        launch.blocks,
-                        function,
-                        &args,
-                    )));
-                }
-            }
-            workspaces[index as usize] = recipe.workspace_with(Bytes(scratch)).0;
-        }
-        let is_kernel = |work: &&Work| matches!(work, Work::Kernel(_));
-        let single = calls.iter().flatten().filter(is_kernel).count();
-        let (mut fused, mut launches) = (BTreeMap::new(), [single; 2]);
+        let memory = DeviceMemory::new(&gpu, &program, &constants, mapping)?;
+        (places.constants, places.arena) = (memory.constants, memory.arena.address());
+        let mut kernels = Kernels::new(&gpu, compiler);
+        let calls = Calls::new(&places, &mut libraries, &mut kernels)?;
         // With chunks, different addresses may be the same memory.
-        if !options.single_kernels && mapping.is_none() {
-            let (all, text) = fuse(&program, arena.address(), &places.elementwise());
-            if let Some(text) = text.done() {
-                kernels.load_fused(&text)?;
-            }
-            for one in all {
-                let [first, last] = one.commands;
-                fused.extend((first..=last).map(|command| (command, None)));
-                let function = kernels.get(&one.kernel)?;
-                let before = calls[first as usize].len() - one.of_first;
-                let ready = Ready::new(one.kernel, one.blocks, function, &[one.words]);
-                fused.insert(first, Some((before, ready)));
-                launches[0] -= one.launches - 1;
-            }
-        }
+        let fuses = !options.single_kernels && mapping.is_none();
+        let fusion = if fuses { Fusion::new(&places, &calls, &mut kernels)? } else { Fusion::none(&calls) };
         let modules = kernels.modules;
-
-        let mut events = Stream::ALL.map(|stream| {
-            let mut none = Vec::new();
-            none.resize_with(program.stream(stream).len(), || None);
-            none
-        });
-        for wait in program.streams.iter().flatten().flat_map(|command| &command.waits) {
-            let event = &mut events[wait.stream as usize][wait.command as usize];
-            if event.is_none() {
-                *event = Some([Event::new(false)?, Event::new(false)?]);
-            }
-        }
-        let (mut names, mut staged, mut slab) = (BTreeMap::new(), BTreeMap::new(), program.slab.0);
-        for Output { tensor, memory } in &program.outputs {
-            names.insert(tensor.name.to_string(), (*memory, tensor.clone()));
-        }
-        for given in &program.given {
-            names.insert(given.tensor.name.to_string(), (given.memory, given.tensor.clone()));
-            if let (Memory::Arena, Role::Input, Some(span)) = (given.memory, given.role, given.tensor.span())
-            {
-                slab = slab.next_multiple_of(ALIGNMENT);
-                staged.insert(span.start, slab);
-                slab += span.end - span.start;
-            }
-        }
-        // Results of the prelude follow from shapes: they are known before the first step, and have no address.
-        for tensor in program.prelude.iter().flat_map(|launch| launch.results.iter().flatten()) {
-            names.entry(tensor.name.to_string()).or_insert_with(|| (Memory::Arena, tensor.clone()));
-        }
-        let order = program.in_order().iter().map(|&(stream, index, _)| (stream, index)).collect();
-        let slab = Pinned::new(slab)?;
-        let events_of = |times| Ok::<_, String>([Event::new(times)?, Event::new(times)?, Event::new(times)?]);
         let mut session = Session {
             graph: None,
             calls,
-            fused,
-            launches,
+            fusion,
             is_single: false,
-            blas,
-            dnn,
-            multiplies,
-            tallies: [products, convolutions],
+            libraries,
             compiler: compiler.facts().clone(),
-            workspaces,
-            events,
-            turns: events_of(true)?,
-            forks: events_of(false)?,
+            events: Events::new(&program)?,
             _modules: modules,
-            constants: on_device,
-            _constants: own,
-            arena,
-            slab,
+            memory,
+            slots: Slots::new(&program)?,
             gpu,
+            order: program.in_order().iter().map(|&(stream, index, _)| (stream, index)).collect(),
             program,
             known,
-            staged,
-            order,
-            names,
             options,
             steps: 0,
             forgotten: Vec::new(),
@@ -717,19 +825,26 @@ impl Session {
         };
         session.warm_up()?;
         session.clear()?;
-        for given in &session.program.given {
+        session.write_data()?;
+        Ok(session)
+    }
+
+    /// Copies the model's data to its place, and forgets it.
+    fn write_data(&mut self) -> Result<(), String> {
+        for given in &self.program.given {
             if let Some(Data::Inline(bytes)) = &given.data {
-                session.write(given.memory, &given.tensor, bytes)?;
+                self.write(given.memory, &given.tensor, bytes)?;
             }
         }
-        session.program.forget_data();
-        Ok(session)
+        self.program.forget_data();
+        Ok(())
     }
 
     /// Makes the libraries do each of their calls once, on the current contents of the arena. A library loads what a call needs
     /// at its first use, which must not happen within a step or while a step is captured.
     fn warm_up(&self) -> Result<(), String> {
-        let mut theirs = self.calls.iter().flatten().filter(|work| !matches!(work, Work::Kernel(_)));
+        let mut theirs =
+            self.calls.by_command.iter().flatten().filter(|work| !matches!(work, Work::Kernel(_)));
         theirs.try_for_each(|work| self.work(Stream::Compute, work))
     }
 
@@ -740,8 +855,10 @@ impl Session {
             // long as this session.
             Work::Kernel(ready) => unsafe { self.gpu.launch(stream, ready) },
             // SAFETY: as above, and the program gives the workspace to nothing else meanwhile.
-            Work::Product(product) => unsafe { self.blas.as_ref().map_err(String::clone)?.multiply(product) },
-            Work::Convolution(ready) => match &self.dnn {
+            Work::Product(product) => unsafe {
+                self.libraries.blas.as_ref().map_err(String::clone)?.multiply(product)
+            },
+            Work::Convolution(ready) => match &self.libraries.dnn {
                 // SAFETY: as above.
                 Some(Ok(dnn)) => unsafe { dnn.convolve(ready) },
                 _ => unreachable!("it has chosen how"),
@@ -751,7 +868,7 @@ impl Session {
 
     /// Fills the whole arena with zeros.
     fn clear(&self) -> Result<(), String> {
-        for (start, bytes) in self.arena.parts() {
+        for (start, bytes) in self.memory.arena.parts() {
             // SAFETY: the arena has that many bytes from there on, and nothing else runs.
             unsafe { self.gpu.zeros(Stream::Compute, start, bytes)? };
         }
@@ -776,8 +893,8 @@ impl Session {
     /// The implementation of matrix products: `cuBLAS 13.1.0`, possibly with the number of products that own kernels do, or `own
     /// kernels`, with the reason.
     pub fn products(&self) -> String {
-        match &self.blas {
-            Ok(blas) => self.tallies[0].told(blas.name()),
+        match &self.libraries.blas {
+            Ok(blas) => self.calls.tallies[0].told(blas.name()),
             Err(why) => format!("own kernels: {why}"),
         }
     }
@@ -786,8 +903,8 @@ impl Session {
     /// kernels`, with the reason; none if the program has no convolutions but those with windows of one pixel, which are
     /// products.
     pub fn convolutions(&self) -> Option<String> {
-        Some(match self.dnn.as_ref()? {
-            Ok(dnn) => self.tallies[1].told(dnn.name()),
+        Some(match self.libraries.dnn.as_ref()? {
+            Ok(dnn) => self.calls.tallies[1].told(dnn.name()),
             Err(why) => format!("own kernels: {why}"),
         })
     }
@@ -795,8 +912,8 @@ impl Session {
     /// The libraries that this session uses: the driver, NVRTC, and cuBLAS and cuDNN where they were found.
     pub fn libraries(&self) -> Vec<LibraryFacts> {
         let found = [
-            self.blas.as_ref().ok().map(Blas::facts),
-            self.dnn.as_ref().and_then(|dnn| dnn.as_ref().ok()).map(Dnn::facts),
+            self.libraries.blas.as_ref().ok().map(Blas::facts),
+            self.libraries.dnn.as_ref().and_then(|dnn| dnn.as_ref().ok()).map(Dnn::facts),
         ];
         [self.gpu.driver(), &self.compiler].into_iter().chain(found.into_iter().flatten()).cloned().collect()
     }
@@ -806,15 +923,15 @@ impl Session {
         if self.options.own_kernels {
             return Vec::new();
         }
-        let products = match &self.blas {
-            Err(why) if self.multiplies => Some(format!("own kernels multiply matrices: {why}")),
-            Ok(_) if self.tallies[0].own > 0 => Some(format!("products by {}", self.products())),
+        let products = match &self.libraries.blas {
+            Err(why) if self.libraries.multiplies => Some(format!("own kernels multiply matrices: {why}")),
+            Ok(_) if self.calls.tallies[0].own > 0 => Some(format!("products by {}", self.products())),
             _ => None,
         };
-        let convolutions = match &self.dnn {
+        let convolutions = match &self.libraries.dnn {
             Some(Err(why)) => Some(format!("own kernels convolve: {why}")),
-            Some(Ok(dnn)) if self.tallies[1].own > 0 => {
-                Some(format!("convolutions by {}", self.tallies[1].told(dnn.name())))
+            Some(Ok(dnn)) if self.calls.tallies[1].own > 0 => {
+                Some(format!("convolutions by {}", self.calls.tallies[1].told(dnn.name())))
             }
             _ => None,
         };
@@ -827,18 +944,19 @@ impl Session {
             let why = tally.mendable.as_ref()?;
             Some(format!("{library} does not do {} of {}: {why}", tally.own, tally.all))
         };
-        let products = self.blas.as_ref().ok().and_then(|blas| some(blas.name(), &self.tallies[0]));
-        products.or_else(|| some(self.dnn.as_ref()?.as_ref().ok()?.name(), &self.tallies[1]))
+        let products =
+            self.libraries.blas.as_ref().ok().and_then(|blas| some(blas.name(), &self.calls.tallies[0]));
+        products.or_else(|| some(self.libraries.dnn.as_ref()?.as_ref().ok()?.name(), &self.calls.tallies[1]))
     }
 
     /// Bytes of workspace that a command of the compute stream uses here: a library may need less than a plan gives it.
     pub fn workspace(&self, command: u32) -> u64 {
-        self.workspaces.get(command as usize).copied().unwrap_or(0)
+        self.calls.workspaces.get(command as usize).copied().unwrap_or(0)
     }
 
     /// Number of own kernels that a step launches, and the number without fusion.
     pub fn launches(&self) -> [usize; 2] {
-        self.launches
+        self.fusion.launches
     }
 
     /// Number of steps that have been run, before and by this session.
@@ -866,14 +984,14 @@ impl Session {
         let mut out = vec![0; bytes as usize];
         match memory {
             Memory::Arena => {
-                let from = self.arena.address() + span.start;
+                let from = self.memory.arena.address() + span.start;
                 // SAFETY: both have that many bytes, and nothing else happens before the copy is done.
                 unsafe { self.gpu.to_host(Stream::Compute, out.as_mut_ptr(), from, bytes)? };
                 self.gpu.wait_for(Stream::Compute)?;
             }
             Memory::Slab => {
                 self.gpu.wait_for(Stream::Compute)?;
-                let from = self.slab.at(span.start, bytes);
+                let from = self.slots.slab.at(span.start, bytes);
                 // SAFETY: the slab has that many bytes. The program is checked: the compute stream may read only what no copy
                 // writes at this point.
                 unsafe { std::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), bytes as usize) };
@@ -887,26 +1005,26 @@ impl Session {
         let Some(span) = tensor.span() else { return Ok(()) };
         let bytes = span.end - span.start;
         assert_eq!(bytes, new.len() as u64, "a tensor is set as a whole");
-        let staged = self.staged.get(&span.start).filter(|_| memory == Memory::Arena);
+        let staged = self.slots.staged.get(&span.start).filter(|_| memory == Memory::Arena);
         match (memory, staged) {
             (Memory::Arena, Some(&room)) => {
-                let room = self.slab.at(room, bytes);
+                let room = self.slots.slab.at(room, bytes);
                 // SAFETY: the slab has that many bytes, and the copy from them in the step before is done: its turn was waited
                 // for.
                 unsafe {
                     std::ptr::copy_nonoverlapping(new.as_ptr(), room, bytes as usize);
-                    self.gpu.to_device(Stream::Compute, self.arena.address() + span.start, room, bytes)
+                    self.gpu.to_device(Stream::Compute, self.memory.arena.address() + span.start, room, bytes)
                 }
             }
             (Memory::Arena, None) => {
-                let to = self.arena.address() + span.start;
+                let to = self.memory.arena.address() + span.start;
                 // SAFETY: both have that many bytes, and they are borrowed until the copy is done.
                 unsafe { self.gpu.to_device(Stream::Compute, to, new.as_ptr(), bytes)? };
                 self.gpu.wait_for(Stream::Compute)
             }
             (Memory::Slab, _) => {
                 self.gpu.wait_for(Stream::Compute)?;
-                let to = self.slab.at(span.start, bytes);
+                let to = self.slots.slab.at(span.start, bytes);
                 // SAFETY: the slab has that many bytes. The program is checked: the compute stream may set only what no copy uses
                 // at this point.
                 unsafe { std::ptr::copy_nonoverlapping(new.as_ptr(), to, bytes as usize) };
@@ -917,14 +1035,14 @@ impl Session {
 
     /// The value of a given tensor or of an output of this name, between runs.
     pub fn get(&mut self, name: &str) -> Option<Vec<u8>> {
-        let (memory, tensor) = self.names.get(name)?;
+        let (memory, tensor) = self.slots.names.get(name)?;
         self.gpu.enter().ok()?;
         self.read(*memory, tensor).ok().map(Cow::into_owned)
     }
 
     /// Sets a given tensor, between runs; false if there is none of this name and size.
     pub fn set(&mut self, name: &str, bytes: &[u8]) -> bool {
-        let Some((memory, tensor)) = self.names.get(name) else { return false };
+        let Some((memory, tensor)) = self.slots.names.get(name) else { return false };
         let fits = tensor.bytes() == bytes.len() as u64;
         // One value may be set several times before a step takes it.
         let done = || self.gpu.enter().and_then(|()| self.write(*memory, tensor, bytes));
@@ -957,7 +1075,7 @@ impl Session {
         let (mut begun, mut ended) = (0, false);
         for step in 0..steps {
             if step > 0 {
-                self.turns[((step - 1) % 3) as usize].wait().map_err(failed)?;
+                self.events.turns[((step - 1) % 3) as usize].wait().map_err(failed)?;
             }
             if step > 1 {
                 measured.steps.push(self.lasted(step - 1).map_err(failed)?);
@@ -965,7 +1083,7 @@ impl Session {
             self.wait_for_turn(step, graph).map_err(failed)?;
             let number = self.steps + step;
             let ends = Turn::new(self, &self.program, number, step > 0).taken_by(watch)?;
-            self.gpu.record(&self.turns[(step % 3) as usize], Stream::Compute).map_err(failed)?;
+            self.gpu.record(&self.events.turns[(step % 3) as usize], Stream::Compute).map_err(failed)?;
             begun = step + 1;
             if ends {
                 ended = true;
@@ -993,12 +1111,12 @@ impl Session {
         }
         if begun == steps && !ended {
             // The end of the last step is recorded as a further turn.
-            self.gpu.record(&self.turns[(steps % 3) as usize], Stream::Compute).map_err(failed)?;
+            self.gpu.record(&self.events.turns[(steps % 3) as usize], Stream::Compute).map_err(failed)?;
             begun += 1;
         }
         // The turns recorded last bound the steps whose durations are still missing.
         for turn in (measured.steps.len() as u64 + 1)..begun {
-            self.turns[(turn % 3) as usize].wait().map_err(failed)?;
+            self.events.turns[(turn % 3) as usize].wait().map_err(failed)?;
             measured.steps.push(self.lasted(turn).map_err(failed)?);
         }
         Ok(measured)
@@ -1006,7 +1124,7 @@ impl Session {
 
     /// Duration of the step before this turn.
     fn lasted(&self, turn: u64) -> Result<Duration, String> {
-        let [end, begin] = [turn, turn - 1].map(|turn| &self.turns[(turn % 3) as usize]);
+        let [end, begin] = [turn, turn - 1].map(|turn| &self.events.turns[(turn % 3) as usize]);
         Ok(Duration::from_secs_f64(end.seconds_since(begin)?.max(0.0)))
     }
 
@@ -1016,7 +1134,7 @@ impl Session {
         // SAFETY: both have that many bytes, and these stay until the copy is done.
         unsafe {
             let bytes = size_of_val(&step) as u64;
-            self.gpu.to_device(Stream::Compute, self.constants, step.as_ptr().cast(), bytes)?;
+            self.gpu.to_device(Stream::Compute, self.memory.constants, step.as_ptr().cast(), bytes)?;
         }
         self.gpu.wait_for(Stream::Compute)
     }
@@ -1029,7 +1147,7 @@ impl Session {
                 continue;
             }
             let step = step - u64::from(wait.before);
-            if let Some(events) = &self.events[wait.stream as usize][wait.command as usize] {
+            if let Some(events) = &self.events.of_commands[wait.stream as usize][wait.command as usize] {
                 self.gpu.after(stream, &events[(step % 2) as usize])?;
             }
         }
@@ -1064,7 +1182,7 @@ impl Session {
         if let Some(tracer) = tracer {
             self.gpu.record(&tracer.events[stream as usize][index as usize][1], stream)?;
         }
-        match &self.events[stream as usize][index as usize] {
+        match &self.events.of_commands[stream as usize][index as usize] {
             Some(events) => self.gpu.record(&events[(step % 2) as usize], stream),
             None => Ok(()),
         }
@@ -1072,21 +1190,21 @@ impl Session {
 
     /// Issues the calls of a command to the stream: none if a fused kernel of another command includes them.
     fn compute(&self, stream: Stream, index: u32) -> Result<(), String> {
-        match self.fused.get(&index).filter(|_| !self.is_single) {
+        match self.fusion.kernels.get(&index).filter(|_| !self.is_single) {
             Some(Some((before, ready))) => {
-                let calls = &self.calls[index as usize][..*before];
+                let calls = &self.calls.by_command[index as usize][..*before];
                 calls.iter().try_for_each(|work| self.work(stream, work))?;
                 // SAFETY: as for the kernels that it replaces.
                 unsafe { self.gpu.launch(stream, ready) }
             }
             Some(None) => Ok(()),
-            None => self.calls[index as usize].iter().try_for_each(|work| self.work(stream, work)),
+            None => self.calls.by_command[index as usize].iter().try_for_each(|work| self.work(stream, work)),
         }
     }
 
     fn copy(&self, stream: Stream, copy: &Transfer) -> Result<(), String> {
-        let device = self.arena.address() + copy.device;
-        let host = self.slab.at(copy.host, copy.bytes);
+        let device = self.memory.arena.address() + copy.device;
+        let host = self.slots.slab.at(copy.host, copy.bytes);
         // SAFETY: both have that many bytes, and live as long as this session. The program is checked: until the copy is done
         // nothing writes what it reads, or uses what it writes.
         unsafe {
@@ -1117,14 +1235,14 @@ impl Session {
     /// Captures a step whose copies begin after it begins and end before it ends. Such steps do not overlap, so no command waits
     /// for the step before.
     fn write_down(&self) -> Result<(), String> {
-        self.gpu.record(&self.forks[0], Stream::Compute)?;
+        self.gpu.record(&self.events.forks[0], Stream::Compute)?;
         for stream in [Stream::Out, Stream::In] {
-            self.gpu.after(stream, &self.forks[0])?;
+            self.gpu.after(stream, &self.events.forks[0])?;
         }
         for &(stream, index) in &self.order {
             self.issue(stream, index, 0, None, true)?;
         }
-        for (stream, event) in [Stream::Out, Stream::In].into_iter().zip(&self.forks[1..]) {
+        for (stream, event) in [Stream::Out, Stream::In].into_iter().zip(&self.events.forks[1..]) {
             self.gpu.record(event, stream)?;
             self.gpu.after(Stream::Compute, event)?;
         }

@@ -72,6 +72,7 @@ const OF_ONE: &[&str] = &[
     "com.microsoft.QuickGelu",
 ];
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn elementwise() {
     let many = |element: &str| -> Vec<Tensor> { (0..40).map(|i| any(element, &[9], i, -4.0)).collect() };
     for (i, n) in EXTENTS.into_iter().enumerate() {

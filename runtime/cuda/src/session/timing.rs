@@ -71,8 +71,9 @@ impl Session {
         Ok(commands
             .map(|(index, times)| {
                 let first = index as u32;
-                let others = (first + 1..).take_while(|other| matches!(self.fused.get(other), Some(None)));
-                let last = match self.fused.get(&first) {
+                let others =
+                    (first + 1..).take_while(|other| matches!(self.fusion.kernels.get(other), Some(None)));
+                let last = match self.fusion.kernels.get(&first) {
                     Some(Some(_)) => others.last().unwrap_or(first),
                     _ => first,
                 };
@@ -83,9 +84,9 @@ impl Session {
 
     /// Whether the command launches anything itself; a command whose launches are fused into another one does not.
     fn launches_something(&self, index: u32) -> bool {
-        match self.fused.get(&index) {
+        match self.fusion.kernels.get(&index) {
             Some(ready) => ready.is_some(),
-            None => !self.calls[index as usize].is_empty(),
+            None => !self.calls.by_command[index as usize].is_empty(),
         }
     }
 

@@ -467,7 +467,6 @@ pub fn gru_grad(spec: &Spec<'_>) -> Made {
     l.expect(spec, [(3, bias), (5, state), (6, states), (7, gates), (8, states), (9, state)], [])?;
     l.expect_gradients(spec)?;
     let (all, part, width) = (l.steps * l.step_gates(), l.step_hidden(), 3 * l.hidden);
-    let split = 2 * l.hidden;
     let kernel = Kernel::new(move |mut io: Io<'_>| {
         let [x, w, r, b, _, h0, y, gates, dy, dy_h] = std::array::from_fn(|i| match i {
             4 => &[][..],
@@ -485,9 +484,7 @@ pub fn gru_grad(spec: &Spec<'_>) -> Made {
         }
         for d in 0..l.directions {
             let w = &w[d * width * l.inputs..][..width * l.inputs];
-            let r = &r[d * width * l.hidden..][..width * l.hidden];
-            let (r_gates, r_candidate) = r.split_at(split * l.hidden);
-            let bias = if b.is_empty() { b } else { &b[d * 2 * width + width + split..][..l.hidden] };
+            let weights = GruWeights::of(&l, d, r, b);
             start(dh, dy_h, d * part);
             let mut order = l.order(d).rev().peekable();
             while let Some(t) = order.next() {
@@ -501,60 +498,12 @@ pub fn gru_grad(spec: &Spec<'_>) -> Made {
                 }
                 let gates = &gates[here * l.step_gates()..][..l.step_gates()];
                 let out = &mut dgates[t * l.step_gates()..][..l.step_gates()];
-                let square = l.times(l.batch, l.hidden, l.hidden);
-                if l.resets_behind {
-                    by_rows(square, before, r_candidate, product, false, room);
-                }
-                for n in 0..l.batch {
-                    for i in 0..l.hidden {
-                        let (at, row) = (n * l.hidden + i, n * width + i);
-                        let [z, reset, candidate] = [0, 1, 2].map(|g| gates[row + g * l.hidden]);
-                        let d_candidate = dh[at] * (1.0 - z) * (1.0 - candidate * candidate);
-                        out[row] = dh[at] * (before[at] - candidate) * z * (1.0 - z);
-                        out[row + split] = d_candidate;
-                        next[at] = dh[at] * z;
-                        if l.resets_behind {
-                            let inner = product[at] + bias.get(i).copied().unwrap_or(0.0);
-                            out[row + l.hidden] = d_candidate * inner * reset * (1.0 - reset);
-                        }
-                    }
-                }
-                if !l.resets_behind {
-                    by_columns(square, (&out[split..], width), r_candidate, product, false, room);
-                    for n in 0..l.batch {
-                        for i in 0..l.hidden {
-                            let (at, row) = (n * l.hidden + i, n * width + i);
-                            let reset = gates[row + l.hidden];
-                            out[row + l.hidden] = product[at] * before[at] * reset * (1.0 - reset);
-                            next[at] += product[at] * reset;
-                        }
-                    }
-                }
-                // The gradients of the recurrent products: those of the gates, except for the reset of the candidate.
-                recurrent.copy_from_slice(out);
-                if l.resets_behind {
-                    for n in 0..l.batch {
-                        for i in 0..l.hidden {
-                            recurrent[n * width + split + i] *= gates[n * width + l.hidden + i];
-                        }
-                    }
-                    by_columns(square, (&recurrent[split..], width), r_candidate, dh, false, room);
-                    next.iter_mut().zip(&*dh).for_each(|(n, d)| *n += d);
-                }
-                let x = l.times(l.batch, l.hidden, split);
-                by_columns(x, (&*recurrent, width), r_gates, dh, false, room);
-                dh.iter_mut().zip(&*next).for_each(|(d, n)| *d += n);
+                let mut step = GruStep { gates, before, dh, next, product, room };
+                step.gate_gradients(&l, &weights, out);
+                step.state_gradients(&l, &weights, out, recurrent);
                 if !dr.is_empty() {
                     let dr = &mut dr[d * width * l.hidden..][..width * l.hidden];
-                    let (dr_gates, dr_candidate) = dr.split_at_mut(split * l.hidden);
-                    let x = l.times(split, l.hidden, l.batch);
-                    transposed(x, (&*recurrent, width), before, dr_gates, room);
-                    if !l.resets_behind {
-                        reset_state(&l, before, gates, product);
-                    }
-                    let state: &[f32] = if l.resets_behind { before } else { product };
-                    let x = l.times(l.hidden, l.hidden, l.batch);
-                    transposed(x, (&recurrent[split..], width), state, dr_candidate, room);
+                    step.add_weight_gradients(&l, recurrent, dr);
                 }
                 if !db.is_empty() {
                     let db = &mut db[d * 2 * width + width..][..width];
@@ -571,4 +520,114 @@ pub fn gru_grad(spec: &Spec<'_>) -> Made {
         }
     });
     Ok(kernel.with_workspace::<f32>(all + l.step_gates() + 4 * part + l.products()))
+}
+
+/// The recurrent weights of one direction of a GRU, and the recurrent bias of its candidate, empty if there is none.
+struct GruWeights<'a> {
+    gates: &'a [f32],
+    candidate: &'a [f32],
+    bias: &'a [f32],
+}
+
+impl<'a> GruWeights<'a> {
+    fn of(l: &Layer, d: usize, r: &'a [f32], b: &'a [f32]) -> GruWeights<'a> {
+        let (width, split) = (3 * l.hidden, 2 * l.hidden);
+        let r = &r[d * width * l.hidden..][..width * l.hidden];
+        let (gates, candidate) = r.split_at(split * l.hidden);
+        let bias = if b.is_empty() { b } else { &b[d * 2 * width + width + split..][..l.hidden] };
+        GruWeights { gates, candidate, bias }
+    }
+}
+
+/// One step of a GRU backwards.
+struct GruStep<'a> {
+    /// The gates z, r, h.
+    gates: &'a [f32],
+    /// The state before the step.
+    before: &'a [f32],
+    /// The gradient of the state after the step, and then of that before it.
+    dh: &'a mut [f32],
+    /// The part of the gradient of the state before the step that does not go through the recurrent products.
+    next: &'a mut [f32],
+    /// Room for the candidate's recurrent product or its gradient, or for the reset state.
+    product: &'a mut [f32],
+    room: &'a mut [f32],
+}
+
+impl GruStep<'_> {
+    /// `out` = the gradients of the gates before their activations.
+    fn gate_gradients(&mut self, l: &Layer, weights: &GruWeights<'_>, out: &mut [f32]) {
+        let GruStep { gates, before, dh, next, product, room } = self;
+        let (width, split) = (3 * l.hidden, 2 * l.hidden);
+        let square = l.times(l.batch, l.hidden, l.hidden);
+        if l.resets_behind {
+            by_rows(square, before, weights.candidate, product, false, room);
+        }
+        for n in 0..l.batch {
+            for i in 0..l.hidden {
+                let (at, row) = (n * l.hidden + i, n * width + i);
+                let [z, reset, candidate] = [0, 1, 2].map(|g| gates[row + g * l.hidden]);
+                let d_candidate = dh[at] * (1.0 - z) * (1.0 - candidate * candidate);
+                out[row] = dh[at] * (before[at] - candidate) * z * (1.0 - z);
+                out[row + split] = d_candidate;
+                next[at] = dh[at] * z;
+                if l.resets_behind {
+                    let inner = product[at] + weights.bias.get(i).copied().unwrap_or(0.0);
+                    out[row + l.hidden] = d_candidate * inner * reset * (1.0 - reset);
+                }
+            }
+        }
+        if !l.resets_behind {
+            by_columns(square, (&out[split..], width), weights.candidate, product, false, room);
+            for n in 0..l.batch {
+                for i in 0..l.hidden {
+                    let (at, row) = (n * l.hidden + i, n * width + i);
+                    let reset = gates[row + l.hidden];
+                    out[row + l.hidden] = product[at] * before[at] * reset * (1.0 - reset);
+                    next[at] += product[at] * reset;
+                }
+            }
+        }
+    }
+
+    /// `dh` = the gradient of the state before the step; `recurrent` = the gradients of the recurrent products: those of the
+    /// gates, except for the reset of the candidate.
+    fn state_gradients(
+        &mut self,
+        l: &Layer,
+        weights: &GruWeights<'_>,
+        of_gates: &[f32],
+        recurrent: &mut [f32],
+    ) {
+        let GruStep { gates, dh, next, room, .. } = self;
+        let (width, split) = (3 * l.hidden, 2 * l.hidden);
+        recurrent.copy_from_slice(of_gates);
+        if l.resets_behind {
+            for n in 0..l.batch {
+                for i in 0..l.hidden {
+                    recurrent[n * width + split + i] *= gates[n * width + l.hidden + i];
+                }
+            }
+            let square = l.times(l.batch, l.hidden, l.hidden);
+            by_columns(square, (&recurrent[split..], width), weights.candidate, dh, false, room);
+            next.iter_mut().zip(&**dh).for_each(|(n, d)| *n += d);
+        }
+        let x = l.times(l.batch, l.hidden, split);
+        by_columns(x, (&*recurrent, width), weights.gates, dh, false, room);
+        dh.iter_mut().zip(&**next).for_each(|(d, n)| *d += n);
+    }
+
+    /// Adds the gradients of the recurrent weights to `dr`.
+    fn add_weight_gradients(&mut self, l: &Layer, recurrent: &[f32], dr: &mut [f32]) {
+        let (width, split) = (3 * l.hidden, 2 * l.hidden);
+        let (dr_gates, dr_candidate) = dr.split_at_mut(split * l.hidden);
+        let x = l.times(split, l.hidden, l.batch);
+        transposed(x, (recurrent, width), self.before, dr_gates, self.room);
+        if !l.resets_behind {
+            reset_state(l, self.before, self.gates, self.product);
+        }
+        let state: &[f32] = if l.resets_behind { self.before } else { self.product };
+        let x = l.times(l.hidden, l.hidden, l.batch);
+        transposed(x, (&recurrent[split..], width), state, dr_candidate, self.room);
+    }
 }
