@@ -111,9 +111,10 @@ pub fn check_file(args: &CheckArgs) -> Result<String, Error> {
         }
         Err(Unchecked::NotValid(fault)) => {
             let error = Error::new(Code::NotValid, format!("{}: not valid: {fault}", path.display()));
-            Err(match args.json {
-                true => error.with_answer(verdict(false, Some(fault), None).to_json()),
-                false => error,
+            Err(if args.json {
+                error.with_answer(verdict(false, Some(fault), None).to_json())
+            } else {
+                error
             })
         }
         Err(Unchecked::Error(error)) => Err(error),
@@ -203,12 +204,15 @@ fn checked(args: &CheckArgs, text: &str, kind: &Kind, nodes: Vec<String>) -> Res
         }
         Kind::Schedule => {
             let planned = schedule::parse(text, &question.request);
-            let planned = planned.map_err(|why| match why.is_unreadable() {
-                true => Unchecked::Error(
-                    Error::in_file(Code::Malformed, file, &why)
-                        .with_help("write it again, with `lmsc plan --schedule`"),
-                ),
-                false => Unchecked::NotValid(why.fault()),
+            let planned = planned.map_err(|why| {
+                if why.is_unreadable() {
+                    Unchecked::Error(
+                        Error::in_file(Code::Malformed, file, &why)
+                            .with_help("write it again, with `lmsc plan --schedule`"),
+                    )
+                } else {
+                    Unchecked::NotValid(why.fault())
+                }
             })?;
             let checked = match planned.space {
                 Space::Arena => "addresses do not overlap, in any timing",

@@ -1528,9 +1528,10 @@ fn seconds(text: &str) -> Result<f64, String> {
 /// The size of a page.
 fn page(text: &str) -> Result<Bytes, String> {
     let page: Bytes = text.parse().map_err(|e| format!("{e}"))?;
-    match is_size(page.0) {
-        true => Ok(page),
-        false => Err(format!("a page is a multiple of {}, at most {}", Bytes(SMALLEST), Bytes(LARGEST))),
+    if is_size(page.0) {
+        Ok(page)
+    } else {
+        Err(format!("a page is a multiple of {}, at most {}", Bytes(SMALLEST), Bytes(LARGEST)))
     }
 }
 
@@ -1567,9 +1568,10 @@ fn dim_range(text: &str) -> Result<(String, RangeInclusive<u64>), String> {
     };
     let (name, first) = dim(first)?;
     let (_, last) = dim(&format!("{name}={last}"))?;
-    match first <= last && first > 0 {
-        true => Ok((name, first..=last)),
-        false => Err(format!("`{text}` is no range: the first value is above the last, or zero")),
+    if first <= last && first > 0 {
+        Ok((name, first..=last))
+    } else {
+        Err(format!("`{text}` is no range: the first value is above the last, or zero"))
     }
 }
 

@@ -280,8 +280,9 @@ pub(crate) fn check_report(report: &Path, known: &[&str]) -> Result<(), Error> {
 
 /// Refuses a path that nothing can be written to, before the work is done.
 pub(crate) fn check_target(path: &Path) -> Result<(), Error> {
-    match path == Path::new("-") {
-        true => Ok(()),
-        false => lmsc_onnx::file::check_target(path).map_err(|e| Error::writing(path, &e)),
+    if path == Path::new("-") {
+        Ok(())
+    } else {
+        lmsc_onnx::file::check_target(path).map_err(|e| Error::writing(path, &e))
     }
 }

@@ -93,9 +93,10 @@ impl Error {
 
     /// The file at this path cannot be written.
     pub(crate) fn writing(path: &Path, error: &io::Error) -> Error {
-        match path == Path::new("-") {
-            true => Error::new(Code::File, cannot("write", "standard output", error)),
-            false => Error::new(Code::File, cannot("write", &called(path), error)),
+        if path == Path::new("-") {
+            Error::new(Code::File, cannot("write", "standard output", error))
+        } else {
+            Error::new(Code::File, cannot("write", &called(path), error))
         }
     }
 

@@ -154,9 +154,10 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
         events,
         changes,
     };
-    Ok(match args.json {
-        true => serde_json::to_string_pretty(&story).expect("a story is JSON") + "\n",
-        false => story.to_text(),
+    Ok(if args.json {
+        serde_json::to_string_pretty(&story).expect("a story is JSON") + "\n"
+    } else {
+        story.to_text()
     })
 }
 
@@ -208,10 +209,7 @@ fn budgets(
     let near = ((peak - leaves_with) / NEAR).max(1);
     while let Some(most) = stays_with.filter(|most| most - leaves_with > near) {
         let middle = most.midpoint(leaves_with);
-        match stays(middle)? {
-            true => stays_with = Some(middle),
-            false => leaves_with = middle,
-        }
+        if stays(middle)? { stays_with = Some(middle) } else { leaves_with = middle }
     }
     let whole = |bytes: u64| bytes.saturating_add(cx.constants.0);
     Ok((stays_with.map(whole), whole(leaves_with)))
@@ -335,9 +333,10 @@ impl<'a> Rewritten<'a> {
         let node = self.graph.node(id);
         let name = |id: NodeId| self.graph.node(id).name.to_string();
         let (start, end) = (self.start(id), ms(self.execution.end[id.as_u32() as usize]));
-        let mut waiting: Vec<NodeId> = match node.op.is_swap() {
-            true => self.graph.order().iter().copied().filter(|&other| self.waits(other, id)).collect(),
-            false => Vec::new(),
+        let mut waiting: Vec<NodeId> = if node.op.is_swap() {
+            self.graph.order().iter().copied().filter(|&other| self.waits(other, id)).collect()
+        } else {
+            Vec::new()
         };
         // Copies wait for one another to keep their order; what computes says more.
         let computes = |id: &NodeId| !self.copies(*id);

@@ -74,12 +74,11 @@ pub(crate) fn relocate(
 /// [`Kind::Input`](crate::Kind) naming the file.
 pub(crate) fn check_not_data(model: &Model, output: &Path) -> Result<(), Error> {
     let Some(folder) = &model.folder else { return Ok(()) };
-    match locations(&model.proto).iter().any(|location| same_file(&folder.join(location), output)) {
-        false => Ok(()),
-        true => {
-            let message = format!("cannot write {}: it holds the model's weights", output.display());
-            Err(Error::new(Code::File, message).with_help("write to another file"))
-        }
+    if locations(&model.proto).iter().any(|location| same_file(&folder.join(location), output)) {
+        let message = format!("cannot write {}: it holds the model's weights", output.display());
+        Err(Error::new(Code::File, message).with_help("write to another file"))
+    } else {
+        Ok(())
     }
 }
 

@@ -101,10 +101,8 @@ struct Step {
 pub fn fit(args: &FitArgs) -> Result<String, Error> {
     args.report.iter().try_for_each(|file| check_report(file, &PAGES))?;
     let planner = named(&args.planner)?;
-    let names: Vec<&str> = match args.gpus.is_empty() {
-        true => CARDS.to_vec(),
-        false => args.gpus.iter().map(|name| &**name).collect(),
-    };
+    let names: Vec<&str> =
+        if args.gpus.is_empty() { CARDS.to_vec() } else { args.gpus.iter().map(|name| &**name).collect() };
     let machines = names.into_iter().map(|name| machine(Some(name), None));
     let machines = machines.collect::<Result<Vec<PassCx>, Error>>()?;
     let mut steps = Steps::new(args)?;

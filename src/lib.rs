@@ -274,9 +274,10 @@ fn differs(difference: Difference) -> Error {
 fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
     error.map_refusal(|refusal| {
         let is_of_host = matches!(refusal.cause, Cause::HostIsFull { .. });
-        match is_of_host {
-            true => as_it_is(with_constants(refusal, cx), step_peak(original, cx), cx.constants),
-            false => device_floors(refusal, original, cx),
+        if is_of_host {
+            as_it_is(with_constants(refusal, cx), step_peak(original, cx), cx.constants)
+        } else {
+            device_floors(refusal, original, cx)
         }
     })
 }

@@ -176,9 +176,10 @@ impl Purpose {
 }
 
 fn read(path: &Path, binding: &BindingArgs, purpose: Purpose) -> Result<Loaded, Error> {
-    let bytes = match path == Path::new("-") {
-        true => Some(standard_input().map_err(|e| Error::reading(path, &e))?),
-        false => None,
+    let bytes = if path == Path::new("-") {
+        Some(standard_input().map_err(|e| Error::reading(path, &e))?)
+    } else {
+        None
     };
     take(path, bytes, binding, purpose)
 }
@@ -195,9 +196,10 @@ fn take(
             Some(b) => (b.is_ascii_alphabetic() || b"</\"".contains(b)) && !bytes.contains(&0),
             None => {
                 let empty = Error::new(Code::NotAModel, format!("{} is empty", called(path)));
-                return Err(match path == Path::new("-") {
-                    true => empty.with_help("pipe an ONNX model, or a text in lmsc's form, into it"),
-                    false => empty.with_help("give the bytes of an ONNX model, or a text in lmsc's form"),
+                return Err(if path == Path::new("-") {
+                    empty.with_help("pipe an ONNX model, or a text in lmsc's form, into it")
+                } else {
+                    empty.with_help("give the bytes of an ONNX model, or a text in lmsc's form")
                 });
             }
         },
@@ -324,10 +326,7 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         None => std::fs::read(path).map_err(|e| Error::reading(path, &e))?,
     };
     let text = String::from_utf8(bytes).map_err(|e| no_text(path, &e))?;
-    let is_mlir = match is_unnamed {
-        true => lmsc_mlir::looks_like(&text),
-        false => Emit::named(path) == Emit::Mlir,
-    };
+    let is_mlir = if is_unnamed { lmsc_mlir::looks_like(&text) } else { Emit::named(path) == Emit::Mlir };
     let (kind, updates) = if is_mlir { ("mlir", "lms.updates") } else { ("lms", "updates") };
     if text.trim_ascii().is_empty() {
         let empty = Error::new(Code::NotAModel, format!("{} is empty", called(path)));

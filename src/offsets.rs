@@ -80,9 +80,10 @@ pub fn offsets(args: &OffsetsArgs) -> Result<String, Error> {
                 Some(path) => write_atomically(path, |w| w.write_all(csv.as_bytes()))?,
                 None => {}
             }
-            Ok(match args.json {
-                true => json(&answer),
-                false => format!("{}\nthe layout ends at {}\n", summary("lie in"), layout.bytes),
+            Ok(if args.json {
+                json(&answer)
+            } else {
+                format!("{}\nthe layout ends at {}\n", summary("lie in"), layout.bytes)
             })
         }
         Err(no) => {
@@ -95,10 +96,7 @@ pub fn offsets(args: &OffsetsArgs) -> Result<String, Error> {
                     "two buffers whose offsets are given overlap; leave one of these offsets out".to_owned()
                 }
             });
-            Err(match args.json {
-                true => error.with_answer(json(&answer).trim_end().to_owned()),
-                false => error,
-            })
+            Err(if args.json { error.with_answer(json(&answer).trim_end().to_owned()) } else { error })
         }
     }
 }
@@ -110,9 +108,10 @@ fn json(answer: &Answer<'_>) -> String {
 /// The text of the file, or of standard input.
 fn text(path: &Path) -> Result<String, Error> {
     let mut text = String::new();
-    let read = match path == Path::new("-") {
-        true => std::io::stdin().read_to_string(&mut text).map(|_| ()),
-        false => std::fs::read_to_string(path).map(|read| text = read),
+    let read = if path == Path::new("-") {
+        std::io::stdin().read_to_string(&mut text).map(|_| ())
+    } else {
+        std::fs::read_to_string(path).map(|read| text = read)
     };
     read.map(|()| text).map_err(|error| Error::reading(path, &error))
 }

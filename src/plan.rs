@@ -174,10 +174,8 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     let question = Question { request: Request { watch: None, ..question.request }, ..question };
     let (planned, planning_ms) = answer.map_err(|why| no_plan(args, &task, &question, &why))?;
     // A bound on plans of whole tensors says nothing about ranges.
-    let granularity = match has_ranges(&planned.plan) {
-        true => Granularity::Ranges,
-        false => question.request.granularity,
-    };
+    let granularity =
+        if has_ranges(&planned.plan) { Granularity::Ranges } else { question.request.granularity };
     let bounds = Bounds::of(&Request { granularity, ..question.request });
     let found = Found::of(planner.name, &planned, planning_ms, &bounds)?;
     write_files(args, &task, &question, &planned, &bounds)?;
@@ -205,9 +203,10 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         warnings: task.warnings().to_vec(),
     };
     answer.write_views(args, &task, &question, &planned.plan)?;
-    match args.json {
-        true => Ok(serde_json::to_string_pretty(&answer).expect("an answer is JSON") + "\n"),
-        false => Ok(answer.to_text()),
+    if args.json {
+        Ok(serde_json::to_string_pretty(&answer).expect("an answer is JSON") + "\n")
+    } else {
+        Ok(answer.to_text())
     }
 }
 
@@ -544,10 +543,13 @@ fn refusal(planner: &Planner, task: &Task, why: &Unplanned) -> Result<Refusal, S
     match why {
         Unplanned::Ours { planner, flaw } => Err(format!("planner {planner}: {flaw}")),
         Unplanned::NoAddresses(_) => refused(Cause::NoAddresses { planner: None }),
-        Unplanned::DoesNotFit(no) | Unplanned::HostIsFull(no, _) => match no.needed <= no.budget {
-            true => refused(Cause::NoPlan { planner: planner.name }),
-            false => Ok(too_much(task, no)),
-        },
+        Unplanned::DoesNotFit(no) | Unplanned::HostIsFull(no, _) => {
+            if no.needed <= no.budget {
+                refused(Cause::NoPlan { planner: planner.name })
+            } else {
+                Ok(too_much(task, no))
+            }
+        }
     }
 }
 

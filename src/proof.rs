@@ -59,9 +59,10 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
 
 /// The options for a file that was rewritten: it has its optimizer, and as text its sizes and its state, too.
 fn of_written(path: &Path, binding: &BindingArgs) -> BindingArgs {
-    match load::is_text(path) {
-        true => BindingArgs::default(),
-        false => BindingArgs { optimizer: None, ..binding.clone() },
+    if load::is_text(path) {
+        BindingArgs::default()
+    } else {
+        BindingArgs { optimizer: None, ..binding.clone() }
     }
 }
 
@@ -296,10 +297,8 @@ impl Written<'_> {
             let message = format!("the text does not describe an ONNX model: {why}");
             return Error::new(Code::Form, message).with_help("correct the text, or write text (-o x.lms)");
         }
-        let path = match self.path == Path::new("-") {
-            true => "the model".into(),
-            false => self.path.display().to_string(),
-        };
+        let path =
+            if self.path == Path::new("-") { "the model".into() } else { self.path.display().to_string() };
         Error::ours(format!("{path}, read back after it was written, is not what was proven: {why}{done}"))
     }
 

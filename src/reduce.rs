@@ -117,10 +117,7 @@ fn smaller_extents(parts: &mut Parts, trial: &mut Trial<'_>) -> Result<bool, Err
 /// The command with the path in place of `{}`, or at its end.
 fn with_path(command: &str, path: &Path) -> String {
     let quoted = format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
-    match command.contains("{}") {
-        true => command.replace("{}", &quoted),
-        false => format!("{command} {quoted}"),
-    }
+    if command.contains("{}") { command.replace("{}", &quoted) } else { format!("{command} {quoted}") }
 }
 
 /// What is tried with candidates.
@@ -205,10 +202,7 @@ impl Trial<'_> {
                 let group = format!("-{}", child.id());
                 _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
                 _ = child.kill().and_then(|()| child.wait());
-                return match stopped {
-                    true => Err(self.interrupted()),
-                    false => Ok(None),
-                };
+                return if stopped { Err(self.interrupted()) } else { Ok(None) };
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(20));

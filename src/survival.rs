@@ -37,14 +37,11 @@ pub(crate) fn survival(original: &Path, optimized: &Path, json: bool) -> Result<
     let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
     gone.insert(0, "");
     let swaps_left = result.swap_outs + result.swap_ins == result.swap_outs_left + result.swap_ins_left;
-    let help = match as_functions(&model) && !swaps_left {
-        true => {
-            "compile with --form ort, which writes swaps as operators that ONNX Runtime's optimizer keeps"
-        }
-        false => {
-            "lower the session's graph_optimization_level, down to ORT_DISABLE_ALL: the optimizer has removed what it \
-             should keep"
-        }
+    let help = if as_functions(&model) && !swaps_left {
+        "compile with --form ort, which writes swaps as operators that ONNX Runtime's optimizer keeps"
+    } else {
+        "lower the session's graph_optimization_level, down to ORT_DISABLE_ALL: the optimizer has removed what it \
+         should keep"
     };
     let error =
         Error::new(Code::Lost, format!("{left}; gone are{}{more}", gone.join("\n  "))).with_help(help);

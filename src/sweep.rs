@@ -158,24 +158,17 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     let model = args.model.display().to_string();
     let sweep = Sweep { format: 1, model, planner: planner.name, target: cx.target().name, sizes, warnings };
     if let Some(file) = &args.report {
-        let text = match file.extension().is_some_and(|e| e == "json") {
-            true => sweep.to_json(),
-            false => sweep.page(),
-        };
+        let text = if file.extension().is_some_and(|e| e == "json") { sweep.to_json() } else { sweep.page() };
         write_atomically(file, |w| w.write_all(text.as_bytes()))?;
     }
-    let text = match args.json {
-        true => sweep.to_json(),
-        false => sweep.to_text(),
-    };
-    match sweep.sizes.iter().flat_map(|size| &size.points).any(|point| point.plan.is_some()) {
-        true => Ok(text),
-        false => {
-            let table = sweep.to_text();
-            let message = format!("no size fits any of the budgets\n{}", table.trim_end());
-            let error = Error::new(Code::NothingFits, message);
-            Err(if args.json { error.with_answer(text) } else { error })
-        }
+    let text = if args.json { sweep.to_json() } else { sweep.to_text() };
+    if sweep.sizes.iter().flat_map(|size| &size.points).any(|point| point.plan.is_some()) {
+        Ok(text)
+    } else {
+        let table = sweep.to_text();
+        let message = format!("no size fits any of the budgets\n{}", table.trim_end());
+        let error = Error::new(Code::NothingFits, message);
+        Err(if args.json { error.with_answer(text) } else { error })
     }
 }
 
@@ -218,9 +211,10 @@ fn budgets_of(range: &BudgetRange, cx: &PassCx, graph: &Graph) -> Result<RangeIn
         Ok::<_, Error>(least.0)
     };
     let (first, last) = (bytes(range.first)?, bytes(range.last)?);
-    match first <= last && first > 0 {
-        true => Ok(first..=last),
-        false => Err(Error::new(
+    if first <= last && first > 0 {
+        Ok(first..=last)
+    } else {
+        Err(Error::new(
             Code::Option,
             format!(
                 "--budget: the first budget, {} ({}), is above the last, {} ({}), or zero",
@@ -229,7 +223,7 @@ fn budgets_of(range: &BudgetRange, cx: &PassCx, graph: &Graph) -> Result<RangeIn
                 range.last,
                 Bytes(last)
             ),
-        )),
+        ))
     }
 }
 

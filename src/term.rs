@@ -73,8 +73,9 @@ pub(crate) fn error(code: &str) -> impl Display {
 }
 
 fn label(word: &str, color: &str) -> String {
-    match COLOR.load(Ordering::Relaxed) {
-        true => format!("lmsc: \x1b[1;{color}m{word}\x1b[0m"),
-        false => format!("lmsc: {word}"),
+    if COLOR.load(Ordering::Relaxed) {
+        format!("lmsc: \x1b[1;{color}m{word}\x1b[0m")
+    } else {
+        format!("lmsc: {word}")
     }
 }

@@ -185,10 +185,7 @@ fn case(index: usize, network: &Stochastic, less: u64, scale: Scale, begin: Opti
     for (found, way) in case.found.iter_mut().zip(WAYS) {
         let Some((plan, learned)) = plan(problem, way, budget, scale, begin) else { continue };
         case.learned = learned.or(case.learned.take());
-        *found = Some(match steps.is_empty() {
-            true => Found::of(&plan),
-            false => over_steps(&plan, budget, steps),
-        });
+        *found = Some(if steps.is_empty() { Found::of(&plan) } else { over_steps(&plan, budget, steps) });
     }
     let lefts: Vec<Problem> = steps.iter().map(|parts| problem.without(parts)).collect();
     case.bound = Some(match lefts.len() as u64 {

@@ -138,10 +138,7 @@ fn ticks(from: f64, to: f64) -> impl Iterator<Item = f64> {
 fn short(value: f64) -> String {
     let digits = if value.abs() >= 100.0 { 0 } else { 2 };
     let text = format!("{value:.digits$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 #[cfg(test)]

@@ -1420,10 +1420,8 @@ fn place(node: &Node) -> String {
 /// A value and its definition: `h_in`, a copy of `h` of [n1] Relu.
 fn describe(graph: &Graph, value: ValueId) -> String {
     let whole = uncopied(graph, value);
-    let copied = match whole == value {
-        true => String::new(),
-        false => format!("`{}`, a copy of ", graph.value(value).name),
-    };
+    let copied =
+        if whole == value { String::new() } else { format!("`{}`, a copy of ", graph.value(value).name) };
     let Def::Result(node, index) = graph.def(whole) else {
         let kind = match graph.def(whole) {
             Def::Input => "input ",

@@ -50,9 +50,10 @@ pub(crate) fn check(text: &str) -> Result<(), Vec<ParseError>> {
 
 fn error(diagnostic: &Diagnostic<'_>) -> ParseError {
     let location = diagnostic.location();
-    let (line, column) = match location.is_file_line_col_range() {
-        true => (location.file_line_col_range_start_line(), location.file_line_col_range_start_column()),
-        false => (0, 0),
+    let (line, column) = if location.is_file_line_col_range() {
+        (location.file_line_col_range_start_line(), location.file_line_col_range_start_column())
+    } else {
+        (0, 0)
     };
     ParseError { line, column, message: diagnostic.to_string() }
 }

@@ -523,10 +523,7 @@ fn is_bare(name: &str) -> bool {
 }
 
 fn attribute_name(out: &mut String, name: &str) {
-    match is_bare(name) {
-        true => out.push_str(name),
-        false => quoted(out, name.as_bytes()),
-    }
+    if is_bare(name) { out.push_str(name) } else { quoted(out, name.as_bytes()) }
 }
 
 fn symbol(out: &mut String, name: &str) {

@@ -107,26 +107,25 @@ pub(crate) fn float(out: &mut String, value: f32) {
     let text = with_point(&format!("{value:?}"));
     // MLIR reads a decimal number as a double first.
     let read = text.parse::<f64>().map(|double| (double as f32).to_bits());
-    match value.is_finite() && read == Ok(value.to_bits()) {
-        true => out.push_str(&text),
-        false => push(out, format_args!("0x{:08X}", value.to_bits())),
+    if value.is_finite() && read == Ok(value.to_bits()) {
+        out.push_str(&text)
+    } else {
+        push(out, format_args!("0x{:08X}", value.to_bits()))
     }
 }
 
 /// The same for 64 bits.
 pub(crate) fn double(out: &mut String, value: f64) {
-    match value.is_finite() {
-        true => out.push_str(&with_point(&format!("{value:?}"))),
-        false => push(out, format_args!("0x{:016X}", value.to_bits())),
+    if value.is_finite() {
+        out.push_str(&with_point(&format!("{value:?}")))
+    } else {
+        push(out, format_args!("0x{:016X}", value.to_bits()))
     }
 }
 
 /// The same for the 16 bits of a number whose value is `value`.
 pub(crate) fn half_float(out: &mut String, bits: u16, value: f64) {
-    match value.is_finite() {
-        true => double(out, value),
-        false => push(out, format_args!("0x{bits:04X}")),
-    }
+    if value.is_finite() { double(out, value) } else { push(out, format_args!("0x{bits:04X}")) }
 }
 
 /// A float in MLIR's grammar has a point, also before an exponent.

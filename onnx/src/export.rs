@@ -338,12 +338,11 @@ impl Exporter<'_> {
             }
             Form::Function => self.call(&mut proto, Ours::SwapOut, node)?,
             Form::Ort => {
-                let sibling = match node.op.is_swap_in() {
-                    true => {
-                        let count = self.swap_ins.entry(operand).or_default();
-                        std::mem::replace(count, *count + 1)
-                    }
-                    false => 0,
+                let sibling = if node.op.is_swap_in() {
+                    let count = self.swap_ins.entry(operand).or_default();
+                    std::mem::replace(count, *count + 1)
+                } else {
+                    0
                 };
                 let ty = &self.graph.value(operand).ty;
                 let transposed = node.op.is_swap_out() && self.is_transposed(operand);

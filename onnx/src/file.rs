@@ -73,10 +73,7 @@ impl Opened {
         let mut file = &self.file;
         file.seek(SeekFrom::Start(range.start))?;
         let read = file.read_exact(&mut bytes);
-        match self.is_changed()? {
-            true => Err(io::Error::other(format!("it {CHANGED}"))),
-            false => read.map(|()| bytes),
-        }
+        if self.is_changed()? { Err(io::Error::other(format!("it {CHANGED}"))) } else { read.map(|()| bytes) }
     }
 
     /// `Ok` if the file has the same length and modification time as when it was opened.
@@ -87,10 +84,7 @@ impl Opened {
     /// An error that names the file. Its mapped bytes must not be used any more: access to bytes that were cut off ends the
     /// process.
     pub fn check(&self) -> io::Result<()> {
-        match self.is_changed()? {
-            true => Err(io::Error::other(format!("{} {CHANGED}", self.name))),
-            false => Ok(()),
-        }
+        if self.is_changed()? { Err(io::Error::other(format!("{} {CHANGED}", self.name))) } else { Ok(()) }
     }
 
     fn is_changed(&self) -> io::Result<bool> {
@@ -265,9 +259,10 @@ fn refused(name: String, bytes: &[u8], source: WireError) -> FileError {
         Problem::Length { field, .. } => ModelProto::schema().fields.iter().any(|f| f.name() == *field),
         _ => false,
     });
-    match looks_like.is_some() || !begins_like_one {
-        true => FileError::NotAModel { name, looks_like },
-        false => FileError::Wire { name, length: bytes.len(), source },
+    if looks_like.is_some() || !begins_like_one {
+        FileError::NotAModel { name, looks_like }
+    } else {
+        FileError::Wire { name, length: bytes.len(), source }
     }
 }
 
@@ -428,9 +423,10 @@ fn give_name(_file: &File, _path: &Path) -> io::Result<()> {
 /// # Errors
 /// The system's error.
 pub fn sync_entry(path: &Path) -> io::Result<()> {
-    match fs::metadata(path)?.is_file() {
-        true if cfg!(unix) => File::open(folder_of(&fs::canonicalize(path)?))?.sync_all(),
-        _ => Ok(()),
+    if fs::metadata(path)?.is_file() && cfg!(unix) {
+        File::open(folder_of(&fs::canonicalize(path)?))?.sync_all()
+    } else {
+        Ok(())
     }
 }
 

@@ -115,9 +115,10 @@ fn swaps(
                 *copies = copies.saturating_sub(1);
                 any
             });
-        let (all, some) = match is_out {
-            true => (&mut result.swap_outs, &mut result.swap_outs_left),
-            false => (&mut result.swap_ins, &mut result.swap_ins_left),
+        let (all, some) = if is_out {
+            (&mut result.swap_outs, &mut result.swap_outs_left)
+        } else {
+            (&mut result.swap_ins, &mut result.swap_ins_left)
         };
         *all += 1;
         *some += usize::from(left);
@@ -387,11 +388,14 @@ fn merged(
     let readers = nodes().flat_map(|n| (0..n.input.len()).map(move |i| (n, i)));
     let readers: Vec<(&NodeProto, usize)> = readers.filter(|&(n, i)| n.input[i] == *result).collect();
     !readers.is_empty()
-        && readers.into_iter().all(|(reader, index)| match is_out {
-            true => swap_kind(reader) == Some(false) && merged(original, defined, reader, false),
-            false => reader.output.first().is_some_and(|output| {
-                defined.get(output.as_str()).and_then(|now| now.input.get(index)).is_some_and(brings)
-            }),
+        && readers.into_iter().all(|(reader, index)| {
+            if is_out {
+                swap_kind(reader) == Some(false) && merged(original, defined, reader, false)
+            } else {
+                reader.output.first().is_some_and(|output| {
+                    defined.get(output.as_str()).and_then(|now| now.input.get(index)).is_some_and(brings)
+                })
+            }
         })
 }
 

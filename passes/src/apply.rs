@@ -513,9 +513,10 @@ impl<'a> Writer<'a> {
             let returned = latest.filter(|&copy| {
                 self.graph.producer(copy).is_some_and(|node| self.graph.node(node).op.is_swap_in())
             });
-            let (copy, left) = match self.is_away_at_the_end(piece) {
-                true => (homes[facts.tensor].or(self.hosts[piece]), "device"),
-                false => (returned, "left"),
+            let (copy, left) = if self.is_away_at_the_end(piece) {
+                (homes[facts.tensor].or(self.hosts[piece]), "device")
+            } else {
+                (returned, "left")
             };
             let (Some(copy), Some(version)) = (copy, version) else { continue };
             let index = self.source.outputs.iter().position(|&output| output == version);

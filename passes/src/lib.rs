@@ -218,10 +218,11 @@ impl PassCx {
     pub(crate) fn refused(&self, refusal: Refusal, planner: &'static str) -> PassError {
         let reach = Reach::of(planner, self.ranges);
         let is_reached = matches!(refusal.cause, Cause::Operator(_) | Cause::Resident);
-        let refusal = match is_reached && !self.addresses && self.pages.is_none() {
-            true => refusal.reached(reach),
+        let refusal = if is_reached && !self.addresses && self.pages.is_none() {
+            refusal.reached(reach)
+        } else {
             // With addresses or in pages it needs more.
-            false => refusal,
+            refusal
         };
         PassError::Refused(Box::new(Refusal { asked: Some(reach), ..refusal.beside(self.constants) }))
     }

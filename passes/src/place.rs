@@ -166,10 +166,7 @@ impl Placement {
             let objects: BTreeSet<usize> =
                 touched.filter_map(|value| object_of[storages.storage(value)]).collect();
             for object in objects {
-                match graph.node(id).op.is_swap() {
-                    true => copies[object].push(id),
-                    false => last[object] = Some(id),
-                }
+                if graph.node(id).op.is_swap() { copies[object].push(id) } else { last[object] = Some(id) }
             }
         }
         let mut coming: Vec<usize> = (0..self.objects.len()).collect();

@@ -35,9 +35,8 @@ impl Pass for RemoveDeadNodes {
         let (stay, go): (Vec<NodeId>, Vec<NodeId>) = graph.order().iter().partition(|&&id| is_needed(id));
         let waits_for_removed = stay.iter().any(|&id| graph.node(id).after.iter().any(|&it| !is_needed(it)));
         for id in go.into_iter().filter(|_| waits_for_removed) {
-            let before = |before: NodeId| match is_needed(before) {
-                true => vec![before],
-                false => behind[before.as_u32() as usize].clone(),
+            let before = |before: NodeId| {
+                if is_needed(before) { vec![before] } else { behind[before.as_u32() as usize].clone() }
             };
             let mut all: Vec<NodeId> = graph.predecessors(id).flat_map(before).collect();
             all.sort_unstable();

@@ -100,9 +100,10 @@ fn runs(short: bool) -> Vec<Run> {
         let nanos = |name: &str| row[name].as_f64().map(|millis| (millis * 1e6).round() as u64);
         let (instance, duplex, share) = (text("instance"), text("duplex"), row["f"].to_string());
         let graph = instance.starts_with("dag");
-        let of_ci = match graph {
-            true => duplex == "full" && ["0.05", "0.1", "0.25", "0.5"].contains(&&*share),
-            false => instance.contains("_224_b32") && ["0.05", "0.1", "0.5"].contains(&&*share),
+        let of_ci = if graph {
+            duplex == "full" && ["0.05", "0.1", "0.25", "0.5"].contains(&&*share)
+        } else {
+            instance.contains("_224_b32") && ["0.05", "0.1", "0.5"].contains(&&*share)
         };
         if short && !of_ci {
             continue;

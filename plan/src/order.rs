@@ -331,9 +331,10 @@ impl<'a> Listing<'a> {
     fn share(&self, node: NodeId) -> u64 {
         let shares = self.touches.of_node(node).iter().map(|&storage| {
             let index = storage.as_u32() as usize;
-            match self.there[index] && !self.stays[index] {
-                true => self.storages.get(storage).bytes.0 / u64::from(self.left[index].0.max(1)),
-                false => 0,
+            if self.there[index] && !self.stays[index] {
+                self.storages.get(storage).bytes.0 / u64::from(self.left[index].0.max(1))
+            } else {
+                0
             }
         });
         shares.sum()

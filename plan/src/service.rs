@@ -183,10 +183,7 @@ pub fn floors(question: &Question<'_>) -> Floors {
         Space::Arena => Floors::in_arena(problem, alignment),
         Space::Pages(page) => Floors::of(&pages::in_pages(problem, page)),
     });
-    match question.or_as_it_is {
-        true => floors.min(Floors::all(live(problem))),
-        false => floors,
-    }
+    if question.or_as_it_is { floors.min(Floors::all(live(problem))) } else { floors }
 }
 
 /// What is found for the space of the question, or the smaller of that and what is found for its pages.

@@ -56,9 +56,10 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     // Before the step has its memory: on a device both need not fit.
     let most = budget.map_or(MOST, |budget| (budget.0 / 4).clamp(LEAST, MOST));
     let link = link_of(device, most).map_err(|e| not_ready(&subject, e))?;
-    let costs = match budget.is_none_or(|budget| budget.0 >= 2 * cuda::Costs::BYTES) {
-        true => costs_of(device).map_err(|e| not_ready(&subject, e))?,
-        false => None,
+    let costs = if budget.is_none_or(|budget| budget.0 >= 2 * cuda::Costs::BYTES) {
+        costs_of(device).map_err(|e| not_ready(&subject, e))?
+    } else {
+        None
     };
     let open = open_inputs(&program);
     let options = RunOptions { require_libraries: args.require_libraries, ..RunOptions::default() };

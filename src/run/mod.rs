@@ -513,20 +513,18 @@ fn not_ready(subject: &Subject<'_>, error: RunError) -> Error {
         }
     };
     let message = format!("{cannot}:\n{error}");
-    match not_ready.0.iter().any(|one| matches!(one, Unready::Workspace { .. })) {
-        true => {
-            let planned =
-                subject.planned_for.map(|target| format!("\nit was planned for the target `{target}`"));
-            let others = match subject.device {
-                Device::Host => "",
-                Device::Cuda { .. } => ", or another target of CUDA (`lmsc targets` lists them)",
-            };
-            Error::new(Code::Unsupported, message + &planned.unwrap_or_default()).with_help(format!(
-                "plan with {}{others}: its operators need what the kernels here need",
-                subject.target()
-            ))
-        }
-        false => Error::new(Code::Unsupported, message),
+    if not_ready.0.iter().any(|one| matches!(one, Unready::Workspace { .. })) {
+        let planned = subject.planned_for.map(|target| format!("\nit was planned for the target `{target}`"));
+        let others = match subject.device {
+            Device::Host => "",
+            Device::Cuda { .. } => ", or another target of CUDA (`lmsc targets` lists them)",
+        };
+        Error::new(Code::Unsupported, message + &planned.unwrap_or_default()).with_help(format!(
+            "plan with {}{others}: its operators need what the kernels here need",
+            subject.target()
+        ))
+    } else {
+        Error::new(Code::Unsupported, message)
     }
 }
 
@@ -742,19 +740,16 @@ fn fits(
     batches: bool,
 ) -> Result<(), Error> {
     let wrong = tensors::mismatches(tensors.types(), expected, many, batches);
-    match wrong.is_empty() {
-        true => Ok(()),
-        false => {
-            let error = Error::in_file(
-                Code::Values,
-                path,
-                format!("not what the step takes:\n  {}", wrong.join("\n  ")),
-            );
-            Err(match tensors.says.is_some() && batches {
-                true => error.with_help("it is what --save wrote; give it with --resume"),
-                false => error,
-            })
-        }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        let error =
+            Error::in_file(Code::Values, path, format!("not what the step takes:\n  {}", wrong.join("\n  ")));
+        Err(if tensors.says.is_some() && batches {
+            error.with_help("it is what --save wrote; give it with --resume")
+        } else {
+            error
+        })
     }
 }
 

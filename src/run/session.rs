@@ -259,13 +259,11 @@ impl Session {
     }
 
     fn is_whole(&self) -> Result<(), Error> {
-        match self.is_broken {
-            true => {
-                let message = "a step has failed in the middle, and its state is lost".to_owned();
-                Err(Error::new(Code::Failed, message)
-                    .with_help("open another session, and resume a checkpoint"))
-            }
-            false => Ok(()),
+        if self.is_broken {
+            let message = "a step has failed in the middle, and its state is lost".to_owned();
+            Err(Error::new(Code::Failed, message).with_help("open another session, and resume a checkpoint"))
+        } else {
+            Ok(())
         }
     }
 

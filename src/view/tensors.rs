@@ -81,9 +81,10 @@ fn changes(kept: bool, waits: &Waiting, slack: Option<u64>, stays_from: Option<u
     said.extend(stays_from.map(|bytes| format!("stays from {}", Bytes(bytes))));
     if waits.nanos > 0 {
         let cost = format!("costs {:.3} ms", ms(waits.nanos));
-        said.push(match waits.never {
-            true => format!("{cost}: its copy begins too late for any link"),
-            false => format!("{cost}: {:.1} GB/s would hide it", waits.rate as f64 / 1e9),
+        said.push(if waits.never {
+            format!("{cost}: its copy begins too late for any link")
+        } else {
+            format!("{cost}: {:.1} GB/s would hide it", waits.rate as f64 / 1e9)
         });
     } else if let Some(slack) = slack {
         said.push(format!("hidden, {:.3} ms to spare", ms(slack)));

@@ -963,11 +963,12 @@ fn rewritten_of(original: &str, changes: &str) -> String {
             continue;
         }
         let name = &change[..change.find(']').unwrap() + 1];
-        let line = |line: &str| match line.trim_start().starts_with(name) {
-            true => {
+        let line = |line: &str| {
+            if line.trim_start().starts_with(name) {
                 change[name.len()..].trim().is_empty().then(String::new).unwrap_or_else(|| change.to_owned())
+            } else {
+                line.to_owned()
             }
-            false => line.to_owned(),
         };
         text = text.lines().map(line).collect::<Vec<_>>().join("\n");
     }

@@ -62,9 +62,10 @@ pub fn residencies(program: &Program) -> Vec<Residency> {
                 }
                 for (result, tensor) in launch.results.iter().enumerate() {
                     let Some(span) = tensor.as_ref().and_then(Tensor::span) else { continue };
-                    match launch.in_place.iter().any(|pair| pair.1 == result) {
-                        true => walk.read(Memory::Arena, Some(span), at),
-                        false => walk.begin(Memory::Arena, span, Some(at)),
+                    if launch.in_place.iter().any(|pair| pair.1 == result) {
+                        walk.read(Memory::Arena, Some(span), at)
+                    } else {
+                        walk.begin(Memory::Arena, span, Some(at))
                     }
                 }
                 if !launch.workspace.is_empty() {

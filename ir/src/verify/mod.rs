@@ -579,12 +579,11 @@ impl Checker<'_> {
                     && writer != id
                 {
                     let before = pairs.len();
-                    match graph.node(writer).op.is_join() {
+                    if graph.node(writer).op.is_join() {
                         // The copies that the Join combines write before it.
-                        true => {
-                            pairs.extend(self.writing(writer, copied_elements(node)).map(|out| (id, out)))
-                        }
-                        false => pairs.push((id, writer)),
+                        pairs.extend(self.writing(writer, copied_elements(node)).map(|out| (id, out)))
+                    } else {
+                        pairs.push((id, writer))
                     }
                     values.extend((before..pairs.len()).map(|_| value));
                 }

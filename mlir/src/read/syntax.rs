@@ -211,13 +211,12 @@ impl<'a> Syntax<'a> {
         let negative = self.eat("-")?;
         let token = std::mem::replace(&mut self.token, Token::End);
         self.advance()?;
-        let ty = match self.eat(":")? {
-            false => None,
-            true => {
-                let Token::Bare(ty) = self.token else { return Err(self.unexpected("a type such as `f32`")) };
-                self.advance()?;
-                Some(ty)
-            }
+        let ty = if self.eat(":")? {
+            let Token::Bare(ty) = self.token else { return Err(self.unexpected("a type such as `f32`")) };
+            self.advance()?;
+            Some(ty)
+        } else {
+            None
         };
         let sign = if negative { "-" } else { "" };
         let integer = |ty: Option<&str>| {

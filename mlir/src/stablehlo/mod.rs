@@ -103,9 +103,10 @@ fn rules_of(graph: &Graph) -> Result<Vec<Option<Rule>>, StablehloError> {
         }
         rules.push(found);
     }
-    match missing.is_empty() {
-        true => Ok(rules),
-        false => Err(StablehloError::NoRule { places: missing.into_values().collect() }),
+    if missing.is_empty() {
+        Ok(rules)
+    } else {
+        Err(StablehloError::NoRule { places: missing.into_values().collect() })
     }
 }
 

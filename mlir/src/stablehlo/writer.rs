@@ -478,9 +478,12 @@ impl Writer {
         let types: Vec<TensorType> = moving.iter().map(|operand| operand.ty.clone()).collect();
         let mut passed =
             self.operation(self.form.barrier(), &moving, "", &types).into_iter().skip(anchor.iter().len());
-        let result = |&operand: &&Val| match passes(operand) {
-            true => passed.next().expect("a barrier gives what goes in"),
-            false => operand.clone(),
+        let result = |&operand: &&Val| {
+            if passes(operand) {
+                passed.next().expect("a barrier gives what goes in")
+            } else {
+                operand.clone()
+            }
         };
         operands.iter().map(result).collect()
     }

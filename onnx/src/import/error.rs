@@ -348,9 +348,10 @@ fn call(operands: usize, attributes: &[&str]) -> String {
 
 /// The name, quoted for a shell if necessary.
 fn quoted(name: &str) -> String {
-    match name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b)) {
-        true => name.to_owned(),
-        false => format!("'{}'", name.replace('\'', "'\\''")),
+    if name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b)) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', "'\\''"))
     }
 }
 

@@ -237,9 +237,10 @@ impl<'n> Parser<'n> {
             return Some(negative);
         }
         let base = self.atom()?;
-        match self.eat("**") {
-            true => Some(Extent::Call(Function::Power, vec![base, self.atom()?])),
-            false => Some(base),
+        if self.eat("**") {
+            Some(Extent::Call(Function::Power, vec![base, self.atom()?]))
+        } else {
+            Some(base)
         }
     }
 

@@ -220,9 +220,10 @@ impl<'m> Resolved<'m> {
                 {
                     let (name, op) = (&self.names[i], op_name(node));
                     // With another seed the node would draw other numbers.
-                    match key == key::SEED {
-                        true => errors.push(ImportError::Seed { node: name.to_string(), op, reason }),
-                        false => errors.stale.push_of_node(name, &op, key, &reason),
+                    if key == key::SEED {
+                        errors.push(ImportError::Seed { node: name.to_string(), op, reason })
+                    } else {
+                        errors.stale.push_of_node(name, &op, key, &reason)
                     }
                 }
             }

@@ -200,11 +200,10 @@ pub(super) fn slice(cx: &Cx<'_>) -> Answer {
 fn elements_fit(cx: &Cx<'_>, data: &[u64], indices: usize) -> Result<(), Refusal> {
     let at = cx.axis_of(0, data.len(), &"the data")?;
     let dims = cx.dims(indices)?;
-    match dims.len() == data.len() && (0..data.len()).all(|i| i == at || dims[i] <= data[i]) {
-        true => Ok(()),
-        false => {
-            wrong(format!("{} are no indices along axis {at} of extents {}", cx.typed(indices), show(data)))
-        }
+    if dims.len() == data.len() && (0..data.len()).all(|i| i == at || dims[i] <= data[i]) {
+        Ok(())
+    } else {
+        wrong(format!("{} are no indices along axis {at} of extents {}", cx.typed(indices), show(data)))
     }
 }
 
@@ -482,9 +481,10 @@ pub(super) fn resize(cx: &Cx<'_>) -> Answer {
 }
 
 fn float_extent(axis: usize, value: f64) -> Result<u64, Refusal> {
-    match (0.0..9e15).contains(&value) {
-        true => Ok(value as u64),
-        false => wrong(format!("result 0 would have extent {value} on axis {axis}; extents are 0 to 9e15")),
+    if (0.0..9e15).contains(&value) {
+        Ok(value as u64)
+    } else {
+        wrong(format!("result 0 would have extent {value} on axis {axis}; extents are 0 to 9e15"))
     }
 }
 

@@ -60,9 +60,10 @@ pub(super) fn batch(cx: &Cx<'_>) -> Answer {
 
 /// Refuses a dY whose extents differ from those of operand 1.
 fn gradient_of_first(cx: &Cx<'_>) -> Result<(), Refusal> {
-    match cx.dims(0)? == cx.dims(1)? {
-        true => Ok(()),
-        false => wrong(format!("dY is {}, of other extents than {}", cx.typed(0), cx.typed(1))),
+    if cx.dims(0)? == cx.dims(1)? {
+        Ok(())
+    } else {
+        wrong(format!("dY is {}, of other extents than {}", cx.typed(0), cx.typed(1)))
     }
 }
 

@@ -35,9 +35,10 @@ fn multiplied(cx: &Cx<'_>, of: [usize; 2], a: &[u64], b: &[u64]) -> Result<Vec<u
 
 /// Refuses factors whose elements differ in type.
 fn same_elements(cx: &Cx<'_>) -> Result<(), Refusal> {
-    match cx.tensor(0)?.element == cx.tensor(1)?.element {
-        true => Ok(()),
-        false => wrong(format!("{} and {} have elements of different types", cx.typed(0), cx.typed(1))),
+    if cx.tensor(0)?.element == cx.tensor(1)?.element {
+        Ok(())
+    } else {
+        wrong(format!("{} and {} have elements of different types", cx.typed(0), cx.typed(1)))
     }
 }
 

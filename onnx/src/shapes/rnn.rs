@@ -118,10 +118,8 @@ pub(super) fn gradient(cx: &Cx<'_>, gates: u64) -> Answer {
     let [state, all_gates, bias] = layer.extents(gates, gates)?;
     let [_, states, _] = layer.extents(gates, 1)?;
     let (batch, lstm) = ([layer.batch], gates == 4);
-    let (of_states, of_all, kept, at_lengths): (&[usize], &[usize], usize, usize) = match lstm {
-        true => (&[4, 5, 10, 11], &[6, 7, 9], 8, 3),
-        false => (&[5, 9], &[6, 8], 7, 4),
-    };
+    let (of_states, of_all, kept, at_lengths): (&[usize], &[usize], usize, usize) =
+        if lstm { (&[4, 5, 10, 11], &[6, 7, 9], 8, 3) } else { (&[5, 9], &[6, 8], 7, 4) };
     if !lstm {
         cx.expect(3, &bias)?;
     }

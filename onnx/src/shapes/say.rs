@@ -54,9 +54,10 @@ impl Cx<'_> {
     /// Refuses an operand that does not broadcast to these extents; it may be left out.
     pub(super) fn expect_broadcast(&self, index: usize, dims: &[u64]) -> Result<(), Refusal> {
         let Some(own) = self.maybe(index).map(|ty| &*ty.dims) else { return Ok(()) };
-        match super::broadcast(&[dims, own]).is_ok_and(|both| both == dims) {
-            true => Ok(()),
-            false => wrong(format!("{} does not broadcast to {}", self.typed(index), show(dims))),
+        if super::broadcast(&[dims, own]).is_ok_and(|both| both == dims) {
+            Ok(())
+        } else {
+            wrong(format!("{} does not broadcast to {}", self.typed(index), show(dims)))
         }
     }
 

@@ -21,12 +21,11 @@ fn of(elements: Vec<TensorType>) -> Answer {
 fn position(cx: &Cx<'_>, at: usize, count: usize) -> Result<Option<usize>, Refusal> {
     let Some(i) = cx.maybe_scalar(at)? else { return Ok(None) };
     let signed = count as i64;
-    match (-signed..signed).contains(&i) {
-        true => Ok(Some((if i < 0 { i + signed } else { i }) as usize)),
-        false => {
-            let positions = lmsc_ir::words::count(count, "position");
-            wrong(format!("{} is {i}, out of range for {positions}", cx.called(at)))
-        }
+    if (-signed..signed).contains(&i) {
+        Ok(Some((if i < 0 { i + signed } else { i }) as usize))
+    } else {
+        let positions = lmsc_ir::words::count(count, "position");
+        wrong(format!("{} is {i}, out of range for {positions}", cx.called(at)))
     }
 }
 

@@ -277,10 +277,11 @@ impl<'g> Builder<'g> {
     /// The sum over the axes, which stay as extents of 1 if `keeps`.
     pub(super) fn sum(&mut self, x: ValueId, axes: &[usize], keeps: bool) -> Option<ValueId> {
         let ty = self.ty(x)?;
-        let dims = ty.dims.iter().enumerate().filter_map(|(i, &dim)| match axes.contains(&i) {
-            true => keeps.then_some(1),
-            false => Some(dim),
-        });
+        let dims = ty
+            .dims
+            .iter()
+            .enumerate()
+            .filter_map(|(i, &dim)| if axes.contains(&i) { keeps.then_some(1) } else { Some(dim) });
         let result = TensorType::new(ty.element, dims.collect::<Vec<_>>());
         let axes = self.list(&axes.iter().map(|&axis| axis as i64).collect::<Vec<_>>());
         Some(self.add("ReduceSum", [("keepdims", i64::from(keeps).into())], &[x, axes], result))
@@ -301,10 +302,7 @@ impl<'g> Builder<'g> {
         let producer = self.graph.producer(value).map(|node| self.graph.node(node));
         let constant = producer.is_some_and(|node| node.op.key() == ("", "Constant"));
         let taken = self.results.values().any(|&other| other == value);
-        let value = match own && !constant && !taken {
-            true => value,
-            false => self.unary("Identity", value)?,
-        };
+        let value = if own && !constant && !taken { value } else { self.unary("Identity", value)? };
         self.results.insert(index, value);
         Some(())
     }

@@ -414,10 +414,8 @@ fn average_pool_grad(b: &mut Builder<'_>) -> Option<()> {
     let with_padding = b.int("count_include_pad", 0)? != 0;
     // Along each axis, the elements that each position counts.
     let counted = |axis: usize| {
-        let (before, after) = match with_padding {
-            true => (window.pads[axis], window.pads[axes + axis]),
-            false => (0, 0),
-        };
+        let (before, after) =
+            if with_padding { (window.pads[axis], window.pads[axes + axis]) } else { (0, 0) };
         let counts = -before..ty.dims[2 + axis] as i64 + after;
         let (stride, pad, dilation) = (window.strides[axis], window.pads[axis], window.dilations[axis]);
         let size = kernel[axis];

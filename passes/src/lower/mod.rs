@@ -74,9 +74,10 @@ pub enum LowerError {
 /// too small.
 pub fn lower(graph: &Graph, how: &Lowering<'_>) -> Result<Program, LowerError> {
     let storages = Storages::of(graph);
-    let places = match graph.has_addresses() {
-        true => given_places(graph, &storages)?,
-        false => found_places(graph, &storages, how.workspace),
+    let places = if graph.has_addresses() {
+        given_places(graph, &storages)?
+    } else {
+        found_places(graph, &storages, how.workspace)
     };
     let mut lowerer = Lowerer::new(graph, &storages, &places);
     for &id in graph.order() {

@@ -237,9 +237,10 @@ impl Table {
 
 /// The link from one moment to another, at one of the two.
 pub(super) fn link(line: &Line, at: u32, after: u32, before: u32) -> Link {
-    let (way, whens) = match line.mirrored {
-        false => (if at == before { Way::Out } else { Way::In }, [after, before]),
-        true => (if at == before { Way::In } else { Way::Out }, [before, after]),
+    let (way, whens) = if line.mirrored {
+        (if at == before { Way::In } else { Way::Out }, [before, after])
+    } else {
+        (if at == before { Way::Out } else { Way::In }, [after, before])
     };
     let [after, before] = whens.map(|moment| line.when(moment));
     Link { way, at: line.place(at), after, before }

@@ -140,9 +140,10 @@ impl Costs {
     ) -> Costs {
         for (node, bytes) in least {
             let cost = &mut self.by_node[node.as_u32() as usize];
-            cost.workspace = match cost.is_measured {
-                true => cost.workspace.max(bytes),
-                false => others.get(&node).copied().unwrap_or(bytes),
+            cost.workspace = if cost.is_measured {
+                cost.workspace.max(bytes)
+            } else {
+                others.get(&node).copied().unwrap_or(bytes)
             };
         }
         self

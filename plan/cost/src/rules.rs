@@ -124,10 +124,7 @@ pub(super) fn elements(ty: &Type) -> u64 {
 
 /// The product of extents; the largest number where it does not fit.
 pub(super) fn count(dims: &[u64]) -> u64 {
-    match dims.contains(&0) {
-        true => 0,
-        false => dims.iter().copied().fold(1, u64::saturating_mul),
-    }
+    if dims.contains(&0) { 0 } else { dims.iter().copied().fold(1, u64::saturating_mul) }
 }
 
 /// The index of the extent that an axis names, counted from the end if it is negative.

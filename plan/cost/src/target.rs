@@ -414,9 +414,10 @@ impl Target {
 
 fn some_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
-    match text.trim().is_empty() {
-        true => Err(de::Error::invalid_value(Unexpected::Str(&text), &"some text")),
-        false => Ok(text),
+    if text.trim().is_empty() {
+        Err(de::Error::invalid_value(Unexpected::Str(&text), &"some text"))
+    } else {
+        Ok(text)
     }
 }
 
@@ -431,10 +432,7 @@ struct Number {
 
 impl Number {
     fn check<E: de::Error>(&self, value: u64, found: Unexpected<'_>) -> Result<u64, E> {
-        match (self.least..=self.most).contains(&value) {
-            true => Ok(value),
-            false => Err(E::invalid_value(found, self)),
-        }
+        if (self.least..=self.most).contains(&value) { Ok(value) } else { Err(E::invalid_value(found, self)) }
     }
 }
 
@@ -501,11 +499,10 @@ fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> 
 
 fn power_of_two<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
     let number = bytes(deserializer)?;
-    match number.0.is_power_of_two() {
-        true => Ok(number),
-        false => {
-            Err(de::Error::invalid_value(Unexpected::Unsigned(number.0), &"a power of two, such as \"2MiB\""))
-        }
+    if number.0.is_power_of_two() {
+        Ok(number)
+    } else {
+        Err(de::Error::invalid_value(Unexpected::Unsigned(number.0), &"a power of two, such as \"2MiB\""))
     }
 }
 

@@ -188,9 +188,10 @@ impl Window {
 
     /// The moments of the window in a step of `ticks` ticks, as at most two ranges: see [`Problem::live_by_moment`].
     pub fn moments(&self, ticks: u32) -> [Range<u32>; 2] {
-        match self.wraps() {
-            true => [self.from + 1..ticks + 2, 0..self.until + 1],
-            false => [self.from + 1..self.until + 1, 0..0],
+        if self.wraps() {
+            [self.from + 1..ticks + 2, 0..self.until + 1]
+        } else {
+            [self.from + 1..self.until + 1, 0..0]
         }
     }
 }

@@ -373,18 +373,17 @@ impl<'a> Runs<'a> {
         let mut source = source.to_vec();
         origins.sort_unstable();
         source.sort_unstable();
-        let is_known = match first {
-            true => origins == source,
-            false => origins.iter().all(|t| source.binary_search(t).is_ok()),
-        };
+        let is_known =
+            if first { origins == source } else { origins.iter().all(|t| source.binary_search(t).is_ok()) };
         if is_known { Ok(list) } else { Err(SavedError::Other { op }) }
     }
 
     /// All operators.
     fn end(self) -> Result<Vec<Op>, SavedError> {
-        match (self.next as usize) < self.problem.ops.len() {
-            true => Err(SavedError::Missing(self.next)),
-            false => Ok(self.ops),
+        if (self.next as usize) < self.problem.ops.len() {
+            Err(SavedError::Missing(self.next))
+        } else {
+            Ok(self.ops)
         }
     }
 }

@@ -71,9 +71,10 @@ pub(super) fn breadth_first(graph: &Graph, successors: &Adjacency, params: &Para
     let starts = |id: NodeId| {
         let name = &*graph.node(id).name;
         let named = params.starting_op_names.iter().any(|n| n == name);
-        match anywhere {
-            true => graph.predecessors(id).next().is_none(),
-            false => named || params.starting_scopes.iter().any(|s| s.contains(name)),
+        if anywhere {
+            graph.predecessors(id).next().is_none()
+        } else {
+            named || params.starting_scopes.iter().any(|s| s.contains(name))
         }
     };
     let mut rank = vec![u32::MAX; graph.node_capacity()];

@@ -139,9 +139,10 @@ impl Scope {
     /// The scope of this prefix or pattern.
     pub fn new(text: &str) -> Scope {
         let text = text.strip_prefix('/').unwrap_or(text);
-        Scope(match text.contains(['*', '?']) {
-            true => Matcher::Pattern(Box::new(WildMatch::new(text))),
-            false => Matcher::Prefix(text.trim_end_matches('/').to_owned()),
+        Scope(if text.contains(['*', '?']) {
+            Matcher::Pattern(Box::new(WildMatch::new(text)))
+        } else {
+            Matcher::Prefix(text.trim_end_matches('/').to_owned())
         })
     }
 

@@ -220,10 +220,8 @@ fn link_bytes(
     encode: bool,
     limit: i64,
 ) -> u64 {
-    let encoded = match encode {
-        true => encode::choose(analysis, candidates, chosen, limit),
-        false => vec![false; chosen.len()],
-    };
+    let encoded =
+        if encode { encode::choose(analysis, candidates, chosen, limit) } else { vec![false; chosen.len()] };
     let swaps = candidates.found.iter().zip(encoded).zip(chosen).filter(|(_, chosen)| **chosen);
     swaps.fold(0, |sum, ((candidate, encoded), _)| cost(candidate, encoded).saturating_add(sum))
 }

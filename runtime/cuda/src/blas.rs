@@ -127,9 +127,8 @@ impl Blas {
             (Float::F32, Precision::F16) => cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_16F,
             _ => cublasComputeType_t::CUBLAS_COMPUTE_32F,
         };
-        let turn = |factor: Factor<u64>| match factor.transposed {
-            true => cublasOperation_t::CUBLAS_OP_T,
-            false => cublasOperation_t::CUBLAS_OP_N,
+        let turn = |factor: Factor<u64>| {
+            if factor.transposed { cublasOperation_t::CUBLAS_OP_T } else { cublasOperation_t::CUBLAS_OP_N }
         };
         let at = |address: u64| address as *mut c_void;
         let [alpha, beta] = [&product.alpha, &product.beta].map(|number| from_ref(number).cast::<c_void>());

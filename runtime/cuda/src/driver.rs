@@ -652,9 +652,10 @@ pub(super) struct Event(CUevent);
 
 impl Event {
     pub(super) fn new(times: bool) -> Result<Event, String> {
-        let flags = match times {
-            true => CUevent_flags_enum::CU_EVENT_DEFAULT,
-            false => CUevent_flags_enum::CU_EVENT_DISABLE_TIMING,
+        let flags = if times {
+            CUevent_flags_enum::CU_EVENT_DEFAULT
+        } else {
+            CUevent_flags_enum::CU_EVENT_DISABLE_TIMING
         };
         let mut event = null_mut();
         // SAFETY: the handle may be written.

@@ -147,15 +147,18 @@ struct Libraries {
 impl Libraries {
     fn open(gpu: &Gpu, options: Options, recipes: &[Option<Recipe>]) -> Libraries {
         let calls = || recipes.iter().flatten().flat_map(|recipe| &recipe.calls);
-        let blas = match options.own_kernels {
-            true => Err("cuBLAS is not asked for".to_owned()),
-            false => Blas::open(gpu, options.precision),
+        let blas = if options.own_kernels {
+            Err("cuBLAS is not asked for".to_owned())
+        } else {
+            Blas::open(gpu, options.precision)
         };
-        let dnn =
-            calls().any(|call| matches!(call, Call::Convolution { .. })).then(|| match options.own_kernels {
-                true => Err("cuDNN is not asked for".to_owned()),
-                false => Dnn::open(gpu, options.precision),
-            });
+        let dnn = calls().any(|call| matches!(call, Call::Convolution { .. })).then(|| {
+            if options.own_kernels {
+                Err("cuDNN is not asked for".to_owned())
+            } else {
+                Dnn::open(gpu, options.precision)
+            }
+        });
         let multiplies = calls().any(|call| matches!(call, Call::Products { .. }));
         Libraries { blas, dnn, multiplies }
     }

@@ -161,9 +161,10 @@ impl Shorts {
             Tensor::Result(index) => At::Result(index),
         };
         let (itself, name) = (Address { at, offset: 0 }, stored(short).name());
-        Some(match widens {
-            true => cast(short.elements, [itself, room], [name, "f32"]),
-            false => cast(short.elements, [room, itself], ["f32", name]),
+        Some(if widens {
+            cast(short.elements, [itself, room], [name, "f32"])
+        } else {
+            cast(short.elements, [room, itself], ["f32", name])
         })
     }
 
@@ -235,13 +236,12 @@ impl Shorts {
             product.factors = factor;
             product.stored = if is_rounded { factor } else { Float::F32 };
         }
-        let kernels = match is_rounded {
-            true => self.around(kernels),
-            false => {
-                let mut all = self.widened(&used(&kernels));
-                all.extend(kernels.into_iter().map(|launch| self.launch(launch)));
-                all
-            }
+        let kernels = if is_rounded {
+            self.around(kernels)
+        } else {
+            let mut all = self.widened(&used(&kernels));
+            all.extend(kernels.into_iter().map(|launch| self.launch(launch)));
+            all
         };
         self.is_written.extend(results);
         self.calls.push(Call::Products { library, kernels });

@@ -280,9 +280,10 @@ pub fn prepare(spec: &Spec<'_>) -> Result<Recipe, PrepareError> {
         let wide = Wide::of(spec)?;
         Some(make(&wide.spec(spec)).map(|recipe| short::widened(recipe, &wide, &spec.in_place)))
     };
-    let made = match is_widened {
-        true => widened().unwrap_or_else(|| make(spec)),
-        false => make(spec).or_else(|refusal| widened().unwrap_or(Err(refusal))),
+    let made = if is_widened {
+        widened().unwrap_or_else(|| make(spec))
+    } else {
+        make(spec).or_else(|refusal| widened().unwrap_or(Err(refusal)))
     };
     let mut recipe = made.map_err(|Refusal(problem)| PrepareError::Refused { node, op, problem })?;
     // An operand that is written in place is in the result's buffer.

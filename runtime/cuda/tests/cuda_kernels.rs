@@ -813,9 +813,10 @@ fn recurrent() {
             let (y, last) = (format!("float[{t},{d},{b},{h}]"), format!("float[{d},{b},{h}]"));
             let kept = format!("float[{t},{d},{b},{wide}] gates");
             let lstm = name == "LSTM";
-            let results = match lstm {
-                true => format!("{y} y, {last} yh, {last} yc, {y} cells, {kept}"),
-                false => format!("{y} y, {last} yh, {kept}"),
+            let results = if lstm {
+                format!("{y} y, {last} yh, {last} yc, {y} cells, {kept}")
+            } else {
+                format!("{y} y, {last} yh, {kept}")
             };
             given.extend(lstm.then(|| floats(&[d, b, h], 6)));
             let all = run(&results, &format!("com.microsoft.{name}Training{attributes}"), &given);
@@ -823,8 +824,8 @@ fn recurrent() {
                 let state = |k: usize| if first { given[k].clone() } else { Tensor::absent() };
                 let hidden = float(&[t, d, b, h], all[0].clone());
                 let dy = floats(&[t, d, b, h], 7);
-                let back = match lstm {
-                    true => vec![
+                let back = if lstm {
+                    vec![
                         given[0].clone(),
                         given[1].clone(),
                         given[2].clone(),
@@ -837,8 +838,9 @@ fn recurrent() {
                         dy,
                         floats(&[d, b, h], 8),
                         floats(&[d, b, h], 9),
-                    ],
-                    false => vec![
+                    ]
+                } else {
+                    vec![
                         given[0].clone(),
                         given[1].clone(),
                         given[2].clone(),
@@ -849,7 +851,7 @@ fn recurrent() {
                         float(&[t, d, b, wide], all[2].clone()),
                         dy,
                         floats(&[d, b, h], 8),
-                    ],
+                    ]
                 };
                 let mut wanted = format!(
                     "float[{t},{b},{i}] dx, float[{d},{wide},{i}] dw, float[{d},{wide},{h}] dr, float[{d},{}] db, {last} dh",

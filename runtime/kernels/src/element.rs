@@ -147,9 +147,10 @@ macro_rules! integer_number {
             fn over(self, other: $t) -> $t { if other == 0 { 0 } else { self.wrapping_div(other) } }
             fn magnitude(self) -> $t { let $x = self; $magnitude }
             fn to_power(self, exponent: f64) -> $t {
-                match exponent >= 0.0 && exponent.fract() == 0.0 && exponent <= f64::from(u32::MAX) {
-                    true => self.wrapping_pow(exponent as u32),
-                    false => (self as f64).powf(exponent) as $t,
+                if exponent >= 0.0 && exponent.fract() == 0.0 && exponent <= f64::from(u32::MAX) {
+                    self.wrapping_pow(exponent as u32)
+                } else {
+                    (self as f64).powf(exponent) as $t
                 }
             }
             fn rest(self, other: $t) -> $t { if other == 0 { 0 } else { self.wrapping_rem(other) } }

@@ -12,11 +12,12 @@
 //! | [`table`] | one row per operator |
 //!
 //! ```
-//! use lmsc_ir::Graph;
+//! use lmsc_ir::{Graph, Storages};
 //! use lmsc_kernels::{Io, Spec, Step, prepare};
 //!
 //! let graph = Graph::parse("g (float[2] x) => (float[2] y) { [a] float[2] y = Relu(x) }")?;
-//! let kernel = prepare(&Spec::of(&graph, graph.order()[0])).expect("the host has one");
+//! let spec = Spec::of(&graph, &Storages::of(&graph), graph.order()[0], |_| None);
+//! let kernel = prepare(&spec).expect("the host has one");
 //! let (x, mut y) = ([-1.0_f32, 2.0], [0.0_f32; 2]);
 //! let bytes = x.map(f32::to_le_bytes).concat();
 //! let mut result = [0; 8];

@@ -244,9 +244,12 @@ pub(super) fn gather(cx: &mut Cx<'_>) -> Result<(), Why> {
 fn places(cx: &mut Cx<'_>, indices: &Val, axis: usize) -> Val {
     let dims = [indices.dims(), &[1]].concat();
     let parts: Vec<Val> = (0..indices.rank())
-        .map(|at| match at == axis {
-            true => cx.w.reshape(indices, &dims),
-            false => cx.w.iota(&TensorType::new(indices.element(), &dims[..]), at),
+        .map(|at| {
+            if at == axis {
+                cx.w.reshape(indices, &dims)
+            } else {
+                cx.w.iota(&TensorType::new(indices.element(), &dims[..]), at)
+            }
         })
         .collect();
     cx.w.concatenate(&parts.iter().collect::<Vec<_>>(), indices.rank())

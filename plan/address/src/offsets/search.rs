@@ -257,9 +257,10 @@ impl Search {
             let before = self.trail.len();
             self.put(i);
             let splits = self.blocks[i as usize].crossed().any(|section| self.crossing[section] == 0);
-            let is_solved = match splits {
-                true => self.solve(&group, part.clone())?,
-                false => self.solve_part(&group, part.clone())?,
+            let is_solved = if splits {
+                self.solve(&group, part.clone())?
+            } else {
+                self.solve_part(&group, part.clone())?
             };
             if is_solved {
                 return Some(true);

@@ -304,9 +304,10 @@ impl Reach<'_> {
             for (state, &before) in best.iter().enumerate() {
                 let Some((done, sum)) = before else { continue };
                 let counted = (state as u64).saturating_add(quanta);
-                let (to_move, to_stay) = match counts_stays {
-                    true => (Some(state), (counted <= states as u64).then_some(counted as usize)),
-                    false => (Some(counted.min(states as u64) as usize), Some(state)),
+                let (to_move, to_stay) = if counts_stays {
+                    (Some(state), (counted <= states as u64).then_some(counted as usize))
+                } else {
+                    (Some(counted.min(states as u64) as usize), Some(state))
                 };
                 to_move.into_iter().for_each(|to| reach(to, done.max(from + sum + copy), sum + copy));
                 to_stay.into_iter().for_each(|to| reach(to, done, sum));

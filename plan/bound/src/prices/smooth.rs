@@ -221,9 +221,10 @@ impl Smooth<'_> {
             if comes && gap.then == Then::Ends {
                 return add(here + sums.ends[0], both + sums.ends[1]);
             }
-            [here, both] = match comes && index == 0 {
-                true => [NEVER, sums.comes],
-                false => [here, add(here + sums.leaves, both + sums.leaves_again)],
+            [here, both] = if comes && index == 0 {
+                [NEVER, sums.comes]
+            } else {
+                [here, add(here + sums.leaves, both + sums.leaves_again)]
             };
             [here, both] = match gap.then {
                 Then::Changes => [add(here, both), NEVER],
@@ -250,9 +251,10 @@ impl Smooth<'_> {
                 Then::Ends => [here, both],
             };
             reach.after.push([here, both]);
-            [here, both] = match comes && gap.then == Then::Ends {
-                true => sums.ends,
-                false => [add(here, sums.leaves + both), sums.leaves_again + both],
+            [here, both] = if comes && gap.then == Then::Ends {
+                sums.ends
+            } else {
+                [add(here, sums.leaves + both), sums.leaves_again + both]
             };
         }
         reach.after.reverse();
@@ -314,11 +316,10 @@ impl Smooth<'_> {
             }
             // The likelihood of each state before the gap, and of staying here.
             let stays = if ends { 0.0 } else { exp(here + here_after - all) };
-            let [from_here, from_both] = match ends {
-                true => [here + sums[index].ends[0], both + sums[index].ends[1]],
-                false => {
-                    [here + sums[index].leaves + both_after, both + sums[index].leaves_again + both_after]
-                }
+            let [from_here, from_both] = if ends {
+                [here + sums[index].ends[0], both + sums[index].ends[1]]
+            } else {
+                [here + sums[index].leaves + both_after, both + sums[index].leaves_again + both_after]
             };
             let [from_here, from_both] = [stays + exp(from_here - all), exp(from_both - all)];
             if from_here > NOTHING {

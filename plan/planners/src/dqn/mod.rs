@@ -245,9 +245,8 @@ impl<N: Network> Learner<N> {
         // Eq. 5, through which no gradient flows.
         let y = batch.map(|at| {
             let Transition { cost, relief, next, ahead, .. } = &mut self.seen[at];
-            let ahead = *ahead.get_or_insert_with(|| match next.is_terminal() || self.decay == 0.0 {
-                true => 0.0,
-                false => self.held.best(next).1,
+            let ahead = *ahead.get_or_insert_with(|| {
+                if next.is_terminal() || self.decay == 0.0 { 0.0 } else { self.held.best(next).1 }
             });
             self.decay * ahead + *relief - *cost / usual
         });

@@ -53,9 +53,12 @@ impl Outcome {
         let is_away = |window: &Window| {
             let low = window.from.checked_sub(1).map_or(0, |before| places[before as usize] + 1);
             let high = places[window.until as usize];
-            let within = |chosen: &Window| match window.wraps() {
-                true => chosen.wraps(),
-                false => !chosen.wraps() && chosen.from <= low && low <= high && high <= chosen.until,
+            let within = |chosen: &Window| {
+                if window.wraps() {
+                    chosen.wraps()
+                } else {
+                    !chosen.wraps() && chosen.from <= low && low <= high && high <= chosen.until
+                }
             };
             by_tensor[rewritten.tensor_origin[window.tensor]].iter().any(within)
         };

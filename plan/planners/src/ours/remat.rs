@@ -281,9 +281,12 @@ impl<'a> Rewriting<'a> {
         let dropped = state.dropped(now);
         let is_gone = dropped.is_some() || self.is_dead(tensor, now) && !state.lasts;
         let is_renewed = dropped.map_or(state.is_renewed, |d| d.needed == Needed::Renewed);
-        let is_recent = |at: u32| match is_renewed {
-            true => at as usize >= self.group,
-            false => self.result.op_origin.len() - (at as usize) < STILL_THERE,
+        let is_recent = |at: u32| {
+            if is_renewed {
+                at as usize >= self.group
+            } else {
+                self.result.op_origin.len() - (at as usize) < STILL_THERE
+            }
         };
         is_gone && !state.made.is_some_and(is_recent)
     }

@@ -326,16 +326,13 @@ pub(super) fn schedule(
             DoesNotFit { tick, needed, budget }
         })
     };
-    let (eager, own) = match problem.ops.len() < AT_ONCE {
-        true => {
-            let eager = justified(&acts.eager())?;
-            let is_best = eager.1.makespan == problem.compute_nanos();
-            (eager, if is_best { None } else { Some(justified(&acts.order)?) })
-        }
-        false => {
-            let (own, eager) = both(|| justified(&acts.order), || justified(&acts.eager()));
-            (eager?, Some(own?))
-        }
+    let (eager, own) = if problem.ops.len() < AT_ONCE {
+        let eager = justified(&acts.eager())?;
+        let is_best = eager.1.makespan == problem.compute_nanos();
+        (eager, if is_best { None } else { Some(justified(&acts.order)?) })
+    } else {
+        let (own, eager) = both(|| justified(&acts.order), || justified(&acts.eager()));
+        (eager?, Some(own?))
     };
     let best = match own {
         Some(own) if own.1.makespan < eager.1.makespan => own,

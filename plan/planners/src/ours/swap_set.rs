@@ -541,21 +541,18 @@ impl<'a> Engines<'a> {
     fn away(&self, window: &Window, bytes: u64, on_host: bool) -> Option<([Range<u32>; 2], Used)> {
         let (ticks, link) = (self.problem.ticks(), self.problem.link);
         let last = if window.wraps() { ticks } else { window.until };
-        let (gone, out) = match on_host {
-            true => (window.from, Vec::new()),
-            false => {
-                let ready = self.changed(window).map_or(0, |tick| tick + 1);
-                let (end, used) = self.out.earliest(ready..last, link.out_nanos(bytes))?;
-                (end.max(window.from), used)
-            }
+        let (gone, out) = if on_host {
+            (window.from, Vec::new())
+        } else {
+            let ready = self.changed(window).map_or(0, |tick| tick + 1);
+            let (end, used) = self.out.earliest(ready..last, link.out_nanos(bytes))?;
+            (end.max(window.from), used)
         };
         let first = if window.wraps() { 0 } else { gone };
         let engine = self.back.as_ref().unwrap_or(&self.out);
         let (comes, back) = engine.latest(first..window.until, link.in_nanos(bytes))?;
-        let away = match window.wraps() {
-            true => [gone + 1..ticks + 2, 0..comes + 1],
-            false => [gone + 1..comes + 1, 0..0],
-        };
+        let away =
+            if window.wraps() { [gone + 1..ticks + 2, 0..comes + 1] } else { [gone + 1..comes + 1, 0..0] };
         Some((away, [out, back]))
     }
 

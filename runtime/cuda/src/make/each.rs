@@ -87,10 +87,7 @@ pub(crate) fn by_two(spec: &Spec<'_>, kernel: &str, alpha: f32, other: &str, def
 
 /// A kernel with a bias behind its operands, if the node has one.
 pub(crate) fn perhaps_biased(spec: &Spec<'_>, [without, with]: [&str; 2], operands: usize) -> Made {
-    match spec.has(operands) {
-        false => plain(spec, without, operands),
-        true => plain(spec, with, operands + 1),
-    }
+    if spec.has(operands) { plain(spec, with, operands + 1) } else { plain(spec, without, operands) }
 }
 
 pub(crate) fn onnx_gelu(spec: &Spec<'_>) -> Made {
@@ -113,9 +110,10 @@ pub(crate) fn modulo(spec: &Spec<'_>) -> Made {
 }
 
 pub(crate) fn power(spec: &Spec<'_>) -> Made {
-    match spec.element(0)? == spec.element(1)? {
-        true => plain(spec, "pow", 2),
-        false => of(spec, typed(spec, "pow_by")?, 1, [host::exponent(spec)?, 0.0, 0.0]),
+    if spec.element(0)? == spec.element(1)? {
+        plain(spec, "pow", 2)
+    } else {
+        of(spec, typed(spec, "pow_by")?, 1, [host::exponent(spec)?, 0.0, 0.0])
     }
 }
 
@@ -139,16 +137,13 @@ pub(crate) fn fold(spec: &Spec<'_>, kernel: &str) -> Made {
     let number = number(spec.element(0)?)?;
     let each = each(&plan, &vec![number; operands], [0.0; 3], number)?;
     let mut addresses: Vec<_> = (0..operands).map(operand).collect();
-    let (kernel, shape) = match whole {
-        true => {
-            addresses.resize(MOST, NOWHERE);
-            (format!("{kernel}_whole"), plan.len().into())
-        }
-        false => {
-            plan.strides.resize(MANY, vec![0; plan.dims.len()]);
-            addresses.resize(MANY, NOWHERE);
-            (kernel.to_owned(), Arg::Words(spread_forward(&plan.dims, &plan.strides)?))
-        }
+    let (kernel, shape) = if whole {
+        addresses.resize(MOST, NOWHERE);
+        (format!("{kernel}_whole"), plan.len().into())
+    } else {
+        plan.strides.resize(MANY, vec![0; plan.dims.len()]);
+        addresses.resize(MANY, NOWHERE);
+        (kernel.to_owned(), Arg::Words(spread_forward(&plan.dims, &plan.strides)?))
     };
     let args = vec![shape, operands.into(), Arg::Addresses(addresses), result(0).into()];
     let mut recipe = Recipe::default();

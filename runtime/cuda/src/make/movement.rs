@@ -115,15 +115,12 @@ pub(crate) fn pad(spec: &Spec<'_>) -> Made {
     match host::padding(spec)? {
         Padding::Mapped(map) => maps(&mut recipe, width, &map, 1, 0)?,
         Padding::Constant { plan, by_attribute, has_value } => {
-            match has_value {
-                true => {
-                    let args = vec![n.into(), operand(2).into(), result(0).into()];
-                    recipe.each(format!("fill_from_{width}"), n, args);
-                }
-                false => {
-                    let value = usize::try_from(by_attribute.to_bits()).unwrap_or(0);
-                    recipe.each(format!("fill_{width}"), n, vec![n.into(), value.into(), result(0).into()]);
-                }
+            if has_value {
+                let args = vec![n.into(), operand(2).into(), result(0).into()];
+                recipe.each(format!("fill_from_{width}"), n, args);
+            } else {
+                let value = usize::try_from(by_attribute.to_bits()).unwrap_or(0);
+                recipe.each(format!("fill_{width}"), n, vec![n.into(), value.into(), result(0).into()]);
             }
             moves(&mut recipe, width, &plan, operand(0), result(0))?;
         }

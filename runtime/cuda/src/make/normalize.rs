@@ -53,10 +53,7 @@ pub(crate) fn batch(spec: &Spec<'_>) -> Made {
     let channels = sums::Channels::new(rows);
     let mut recipe = Recipe::default();
     // Results if they are used, else rooms: nothing reuses their memory while later launches are fused with the last one.
-    let mut kept = |i: usize| match saves && spec.wants(i) {
-        true => result(i),
-        false => recipe.room::<f32>(rows.axis),
-    };
+    let mut kept = |i: usize| if saves && spec.wants(i) { result(i) } else { recipe.room::<f32>(rows.axis) };
     let [mean, inverse] = [kept(3), kept(4)];
     let parts = if training { recipe.room::<Moments>(channels.all()) } else { NOWHERE };
     if training {

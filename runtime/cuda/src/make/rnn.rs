@@ -79,9 +79,10 @@ impl Net {
     /// Sets the first state: the operand's, or zeros.
     fn start(&mut self, spec: &Spec<'_>, state: Address, given: usize, direction: usize) {
         let part = self.l.step_hidden();
-        match spec.has(given) {
-            true => self.copy(part, operand(given).plus::<f32>(direction * part), state),
-            false => self.recipe.zeros(part, state),
+        if spec.has(given) {
+            self.copy(part, operand(given).plus::<f32>(direction * part), state)
+        } else {
+            self.recipe.zeros(part, state)
         }
     }
 
@@ -265,10 +266,7 @@ pub(crate) fn gru(spec: &Spec<'_>) -> Made {
     for d in 0..net.l.directions {
         net.inputs(spec, d, if behind { split } else { width }, gates)?;
         net.start(spec, h, 5, d);
-        let bias = match spec.has(3) {
-            true => operand(3).plus::<f32>(d * 2 * width + width + split),
-            false => NOWHERE,
-        };
+        let bias = if spec.has(3) { operand(3).plus::<f32>(d * 2 * width + width + split) } else { NOWHERE };
         for t in net.l.order(d) {
             let gates = gates.plus::<f32>(t * step);
             let (l, r) = (net.l, net.recurrent(d));
@@ -300,10 +298,7 @@ pub(crate) fn gru_grad(spec: &Spec<'_>) -> Made {
     net.clear(spec);
     for d in 0..net.l.directions {
         net.start(spec, dh, 9, d);
-        let bias = match spec.has(3) {
-            true => operand(3).plus::<f32>(d * 2 * width + width + split),
-            false => NOWHERE,
-        };
+        let bias = if spec.has(3) { operand(3).plus::<f32>(d * 2 * width + width + split) } else { NOWHERE };
         let mut order = net.l.order(d).rev().peekable();
         while let Some(t) = order.next() {
             let (l, here, r) = (net.l, net.l.at(t, d), net.recurrent(d));
@@ -314,9 +309,10 @@ pub(crate) fn gru_grad(spec: &Spec<'_>) -> Made {
             let gates = operand(7).plus::<f32>(here * step);
             let (out, rec) = (dgates.plus::<f32>(t * step), recurrent.plus::<f32>(t * step));
             if behind {
-                match before == NOWHERE {
-                    true => net.recipe.zeros(part, product),
-                    false => net.by_rows(square, before, r_candidate, (product, l.hidden), false)?,
+                if before == NOWHERE {
+                    net.recipe.zeros(part, product)
+                } else {
+                    net.by_rows(square, before, r_candidate, (product, l.hidden), false)?
                 }
             }
             let addresses = [bias, gates, before, product, dh, out, rec, next];

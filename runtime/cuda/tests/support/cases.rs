@@ -69,9 +69,8 @@ pub(super) fn keep(spec: &Spec<'_>, results: &str, op: &str, operands: &[Tensor]
         let Some(values) = values(&tensor.ty, &tensor.bytes) else { return };
         initializers.push(format!("   {} n{number}o{i} = {{{values}}}", tensor.ty));
     }
-    let name = |(i, tensor): (usize, &Tensor)| match tensor.ty.is_empty() {
-        true => "_".to_owned(),
-        false => format!("n{number}o{i}"),
+    let name = |(i, tensor): (usize, &Tensor)| {
+        if tensor.ty.is_empty() { "_".to_owned() } else { format!("n{number}o{i}") }
     };
     let names: Vec<String> = operands.iter().enumerate().map(name).collect();
     let results: Vec<String> = results

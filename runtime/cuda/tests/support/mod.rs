@@ -165,17 +165,21 @@ fn shortened(
         None => ty.to_owned(),
     };
     let is_float = |tensor: &Tensor| tensor.ty.starts_with("float[");
-    let stored = |tensor: &Tensor| match is_float(tensor) {
-        true => Tensor { ty: name(&tensor.ty), bytes: narrow(short, &tensor.bytes) },
-        false => tensor.clone(),
+    let stored = |tensor: &Tensor| {
+        if is_float(tensor) {
+            Tensor { ty: name(&tensor.ty), bytes: narrow(short, &tensor.bytes) }
+        } else {
+            tensor.clone()
+        }
     };
     let stored: Vec<Tensor> = operands.iter().map(stored).collect();
-    let widened = |(before, stored): (&Tensor, &Tensor)| match is_float(before) {
-        true => {
+    let widened = |(before, stored): (&Tensor, &Tensor)| {
+        if is_float(before) {
             let bytes = wide(short, &stored.bytes).into_iter().flat_map(f32::to_le_bytes).collect();
             Tensor { ty: before.ty.clone(), bytes }
+        } else {
+            before.clone()
         }
-        false => before.clone(),
     };
     let widened: Vec<Tensor> = operands.iter().zip(&stored).map(widened).collect();
     let names: Vec<&str> = results.split(", ").collect();

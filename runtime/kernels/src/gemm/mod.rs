@@ -339,9 +339,10 @@ impl Corner<'_> {
         let Into { row, alpha, add } = self.into;
         for (c, sum) in self.c.chunks_mut(row).zip(tile.chunks_exact(NR)).take(self.height) {
             let (c, sum) = (&mut c[..self.width], &sum[..self.width]);
-            match add {
-                true => c.iter_mut().zip(sum).for_each(|(c, s)| *c += alpha * s),
-                false => c.iter_mut().zip(sum).for_each(|(c, s)| *c = alpha * s),
+            if add {
+                c.iter_mut().zip(sum).for_each(|(c, s)| *c += alpha * s)
+            } else {
+                c.iter_mut().zip(sum).for_each(|(c, s)| *c = alpha * s)
             }
         }
     }

@@ -35,12 +35,11 @@ impl Heads {
 
     /// Offset of a head, and the distance between its rows.
     fn place(&self, batch: usize, head: usize) -> (usize, usize) {
-        match self.is_flat {
-            true => {
-                let row = self.heads * self.width;
-                (batch * self.sequence * row + head * self.width, row)
-            }
-            false => ((batch * self.heads + head) * self.sequence * self.width, self.width),
+        if self.is_flat {
+            let row = self.heads * self.width;
+            (batch * self.sequence * row + head * self.width, row)
+        } else {
+            ((batch * self.heads + head) * self.sequence * self.width, self.width)
         }
     }
 
@@ -100,11 +99,12 @@ impl Mask {
     fn add(&self, io: &Io<'_>, at: [usize; 3], bias: &mut [f32]) {
         let first = at.iter().zip(self.strides).map(|(i, stride)| i * stride).sum::<usize>();
         let (known, unknown) = bias.split_at_mut(self.keys);
-        match self.is_truth {
-            true => known.iter_mut().zip(&io.get::<u8>(3)[first..]).for_each(|(bias, &counts)| {
+        if self.is_truth {
+            known.iter_mut().zip(&io.get::<u8>(3)[first..]).for_each(|(bias, &counts)| {
                 *bias += if counts != 0 { 0.0 } else { f32::NEG_INFINITY };
-            }),
-            false => known.iter_mut().zip(&io.get::<f32>(3)[first..]).for_each(|(bias, &own)| *bias += own),
+            })
+        } else {
+            known.iter_mut().zip(&io.get::<f32>(3)[first..]).for_each(|(bias, &own)| *bias += own)
         }
         unknown.fill(f32::NEG_INFINITY);
     }
@@ -137,11 +137,10 @@ struct Attention {
 
 /// Refuses an operand of other extents; it may be left out.
 fn expect(spec: &Spec<'_>, operand: usize, dims: &[usize]) -> Result<(), Refusal> {
-    match !spec.has(operand) || spec.dims(operand)? == dims {
-        true => Ok(()),
-        false => {
-            refuse(format!("operand {operand} is {}; expected the extents {dims:?}", spec.tensor(operand)?))
-        }
+    if !spec.has(operand) || spec.dims(operand)? == dims {
+        Ok(())
+    } else {
+        refuse(format!("operand {operand} is {}; expected the extents {dims:?}", spec.tensor(operand)?))
     }
 }
 
@@ -285,16 +284,15 @@ impl Attention {
         scores.iter_mut().zip(bias).for_each(|(s, b)| *s += b);
         keep(Kept::Biased, scores);
         // A query for which no key counts has zero weights.
-        match bias.iter().all(|&b| b == f32::NEG_INFINITY) {
-            true => scores.fill(0.0),
-            false => {
-                let most = scores.iter().fold(f32::NEG_INFINITY, |most, &s| if s > most { s } else { most });
-                let most = if most == f32::NEG_INFINITY { 0.0 } else { most };
-                scores.iter_mut().for_each(|s| *s = exp(*s - most));
-                let sum = super::softmax::sum(scores.len(), |i| scores[i]);
-                let by = if sum == 0.0 { 1.0 } else { (1.0 / sum) as f32 };
-                scores.iter_mut().for_each(|s| *s *= by);
-            }
+        if bias.iter().all(|&b| b == f32::NEG_INFINITY) {
+            scores.fill(0.0)
+        } else {
+            let most = scores.iter().fold(f32::NEG_INFINITY, |most, &s| if s > most { s } else { most });
+            let most = if most == f32::NEG_INFINITY { 0.0 } else { most };
+            scores.iter_mut().for_each(|s| *s = exp(*s - most));
+            let sum = super::softmax::sum(scores.len(), |i| scores[i]);
+            let by = if sum == 0.0 { 1.0 } else { (1.0 / sum) as f32 };
+            scores.iter_mut().for_each(|s| *s *= by);
         }
         keep(Kept::Weights, scores);
     }

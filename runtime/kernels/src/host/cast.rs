@@ -90,9 +90,10 @@ fn convert<A: Convert, B: Convert>(mut io: Io<'_>) {
     let x = io.get::<A>(0);
     each::parts(io.take::<B>(0), |start, out| {
         let pairs = out.iter_mut().zip(&x[start..]);
-        match A::IS_FLOAT || B::IS_FLOAT {
-            true => pairs.for_each(|(o, x)| *o = B::of_float(x.float())),
-            false => pairs.for_each(|(o, x)| *o = B::of_integer(x.integer())),
+        if A::IS_FLOAT || B::IS_FLOAT {
+            pairs.for_each(|(o, x)| *o = B::of_float(x.float()))
+        } else {
+            pairs.for_each(|(o, x)| *o = B::of_integer(x.integer()))
         }
     });
 }

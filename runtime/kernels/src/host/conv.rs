@@ -92,9 +92,10 @@ impl Conv {
 
     fn forward_workspace(&self) -> usize {
         let x = self.merged_extents();
-        match self.is_merged() {
-            true => x.m * x.n + x.parallel(),
-            false => self.products_workspace(self.forward_extents()),
+        if self.is_merged() {
+            x.m * x.n + x.parallel()
+        } else {
+            self.products_workspace(self.forward_extents())
         }
     }
 

@@ -129,10 +129,7 @@ pub(super) fn by_chunk<S: Stored, O: Stored, const K: usize>(
         let mut rest = rooms.iter_mut();
         let views: [&[S::Math]; K] = from_fn(|i| {
             let room = rest.next().expect("one an operand");
-            match in_place[i] || scalar[i] {
-                true => &room[..n],
-                false => view(plan, i, sources[i], start, n, room),
-            }
+            if in_place[i] || scalar[i] { &room[..n] } else { view(plan, i, sources[i], start, n, room) }
         });
         match O::direct_mut(out) {
             Some(out) => f(views, out),
@@ -171,9 +168,10 @@ pub(super) fn fold<S: Stored>(
                 let (start, n) = (start + i * CHUNK, out.len());
                 own.iter_mut().zip(&*out).for_each(|(r, e)| *r = e.read());
                 for (i, &in_place) in in_place.iter().enumerate() {
-                    let x = match in_place {
-                        true => &own[..n],
-                        false => view(&plan, i, io.get::<S>(i), start, n, &mut room),
+                    let x = if in_place {
+                        &own[..n]
+                    } else {
+                        view(&plan, i, io.get::<S>(i), start, n, &mut room)
                     };
                     match i {
                         0 => sum[..n].copy_from_slice(x),

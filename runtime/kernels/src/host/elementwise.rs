@@ -224,11 +224,12 @@ pub fn fast_gelu_with_bias(spec: &Spec<'_>) -> Made {
     fn biased<M: Real>([x, bias]: [&[M]; 2], _: &Parameters, out: &mut [M]) {
         out.iter_mut().zip(x).zip(bias).for_each(|((o, &x), &b)| *o = fast_gelu(x + b));
     }
-    match spec.has(1) {
-        false => tanh_gelu(spec),
-        true => dispatch!(float spec.element(0)?, T => {
+    if spec.has(1) {
+        dispatch!(float spec.element(0)?, T => {
             each::kernel::<T, T, 2>(spec, [0.0; 3], biased::<<T as Stored>::Math>)
-        }),
+        })
+    } else {
+        tanh_gelu(spec)
     }
 }
 
@@ -379,9 +380,12 @@ fn widen<E: Stored<Math: Number>>(io: &Io<'_>, out: &mut [f64]) {
 /// The bounds of a `Clip`, as attributes or constant operands, if floats of 64 bits represent them exactly.
 pub fn bounds(spec: &Spec<'_>) -> Result<Parameters, Refusal> {
     const MOST: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
-    let exact = |bound: f64| match bound.abs() < MOST || spec.element(0)?.is_float() {
-        true => Ok(bound),
-        false => refuse(format!("the bound {bound} is no integer of at most 53 bits")),
+    let exact = |bound: f64| {
+        if bound.abs() < MOST || spec.element(0)?.is_float() {
+            Ok(bound)
+        } else {
+            refuse(format!("the bound {bound} is no integer of at most 53 bits"))
+        }
     };
     let bound = |operand: usize, name: &str, default: f64| -> Result<f64, Refusal> {
         if spec.has(operand) {
@@ -463,9 +467,9 @@ pub fn select(spec: &Spec<'_>) -> Made {
                     let (start, n) = (start + i * each::CHUNK, out.len());
                     let [for_a, for_b] = &mut rooms;
                     let flags = each::view(&plan, 0, condition, start, n, &mut flags);
-                    let side = |operand: usize, elements, room| match in_place[operand] {
-                        true => None,
-                        false => Some(each::view::<T>(&plan, operand, elements, start, n, room)),
+                    let side = |operand: usize, elements, room| {
+                        let view = || each::view::<T>(&plan, operand, elements, start, n, room);
+                        (!in_place[operand]).then(view)
                     };
                     match (side(1, a, for_a), side(2, b, for_b)) {
                         (Some(a), Some(b)) => {
@@ -498,9 +502,12 @@ pub fn scale(spec: &Spec<'_>) -> Made {
     let apply = move |mut io: Io<'_>, scale: f32| {
         let (x, out) = (io.get::<f32>(0), io.take::<f32>(0));
         let by = |x: f32| if down { x / scale } else { x * scale };
-        each::parts(out, |start, out| match in_place {
-            true => out.iter_mut().for_each(|o| *o = by(*o)),
-            false => out.iter_mut().zip(&x[start..]).for_each(|(o, &x)| *o = by(x)),
+        each::parts(out, |start, out| {
+            if in_place {
+                out.iter_mut().for_each(|o| *o = by(*o))
+            } else {
+                out.iter_mut().zip(&x[start..]).for_each(|(o, &x)| *o = by(x))
+            }
         });
     };
     Ok(match spec.element(1)? {

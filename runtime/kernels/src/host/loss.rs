@@ -154,9 +154,10 @@ pub fn cross_entropy(spec: &Spec<'_>) -> Made {
         let log: &[f32] = log;
         let of_row = |row: usize, class: usize| {
             let at = loss.first(row) + class * positions;
-            match log.is_empty() {
-                false => log[at],
-                true => scores[at] - log_sum(scores, loss.first(row), classes, positions),
+            if log.is_empty() {
+                scores[at] - log_sum(scores, loss.first(row), classes, positions)
+            } else {
+                log[at]
             }
         };
         loss.write(out, of_row, &of);

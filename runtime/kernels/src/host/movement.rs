@@ -133,11 +133,10 @@ fn within(spec: &Spec<'_>, operand: usize, result: usize, plan: Strided) -> Resu
             "result {result} is {to}, and operand {operand} is {from}; expected one type"
         ));
     }
-    match plan.is_within(count(&spec.dims(operand)?), count(&spec.result_dims(result)?)) {
-        true => Ok(plan),
-        false => {
-            refuse(format!("operand {operand}, {from}, and result {result}, {to}, do not fit one another"))
-        }
+    if plan.is_within(count(&spec.dims(operand)?), count(&spec.result_dims(result)?)) {
+        Ok(plan)
+    } else {
+        refuse(format!("operand {operand}, {from}, and result {result}, {to}, do not fit one another"))
     }
 }
 

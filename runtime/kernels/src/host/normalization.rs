@@ -84,9 +84,10 @@ pub fn batch(spec: &Spec<'_>) -> Made {
         let y = io.take::<f32>(0);
         let each = coefficients.par_iter_mut().enumerate().with_min_len(least(rows.outer * rows.inner));
         each.for_each(|(c, out)| {
-            let (mean, variance) = match training {
-                true => statistics(planes(x, rows, c)),
-                false => (f64::from(running[0][c]), f64::from(running[1][c])),
+            let (mean, variance) = if training {
+                statistics(planes(x, rows, c))
+            } else {
+                (f64::from(running[0][c]), f64::from(running[1][c]))
             };
             *out = [mean as f32, variance as f32, (1.0 / (variance + epsilon).sqrt()) as f32, 0.0];
         });
@@ -213,23 +214,23 @@ pub fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
         const BLOCK: usize = 16;
         let blocks = y.par_chunks_mut(BLOCK * n).zip(x.par_chunks(BLOCK * n));
         let blocks = blocks.with_min_len(least(4 * BLOCK * n));
-        let statistics_of = |x: &[f32]| match simplified {
-            true => (0.0, sum(x.len(), |i| x[i] * x[i]) / x.len() as f64),
-            false => statistics(std::iter::once(x)),
+        let statistics_of = |x: &[f32]| {
+            if simplified {
+                (0.0, sum(x.len(), |i| x[i] * x[i]) / x.len() as f64)
+            } else {
+                statistics(std::iter::once(x))
+            }
         };
         let row = |x: &[f32], y: &mut [f32]| {
             let (mean, variance) = statistics_of(x);
             let inverse = (1.0 / (variance + epsilon).sqrt()) as f32;
             let mean = mean as f32;
-            match has_bias {
-                true => {
-                    let each = y.iter_mut().zip(x).zip(scale.iter().zip(bias));
-                    each.for_each(|((y, &x), (&s, &b))| *y = (x - mean) * inverse * s + b);
-                }
-                false => {
-                    let each = y.iter_mut().zip(x).zip(scale);
-                    each.for_each(|((y, &x), &s)| *y = (x - mean) * inverse * s);
-                }
+            if has_bias {
+                let each = y.iter_mut().zip(x).zip(scale.iter().zip(bias));
+                each.for_each(|((y, &x), (&s, &b))| *y = (x - mean) * inverse * s + b);
+            } else {
+                let each = y.iter_mut().zip(x).zip(scale);
+                each.for_each(|((y, &x), &s)| *y = (x - mean) * inverse * s);
             }
             (mean, inverse)
         };
@@ -279,10 +280,8 @@ pub fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
     spec.expect_float_result(0, crate::meaning::count(&dims))?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (dy, x, scale) = (io.get::<f32>(0), io.get::<f32>(1), io.get::<f32>(2));
-        let (means, inverses) = match simplified {
-            true => (&[][..], io.get::<f32>(3)),
-            false => (io.get::<f32>(3), io.get::<f32>(4)),
-        };
+        let (means, inverses) =
+            if simplified { (&[][..], io.get::<f32>(3)) } else { (io.get::<f32>(3), io.get::<f32>(4)) };
         let mean = |row: usize| if simplified { 0.0 } else { means[row] };
         let dx = io.take::<f32>(0);
         let each_row = dx.par_chunks_mut(n).enumerate();
@@ -316,15 +315,12 @@ pub fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
             dbias.iter_mut().zip(&sums.1).for_each(|(o, &s)| *o = s as f32);
         };
         let least = least(COLUMNS * rows.outer);
-        match dbias.is_empty() {
-            true => {
-                let each = dscale.par_chunks_mut(COLUMNS).enumerate().with_min_len(least);
-                each.for_each(|(i, s)| columns(i * COLUMNS, s, &mut []));
-            }
-            false => {
-                let both = dscale.par_chunks_mut(COLUMNS).zip(dbias.par_chunks_mut(COLUMNS)).enumerate();
-                both.with_min_len(least).for_each(|(i, (s, b))| columns(i * COLUMNS, s, b));
-            }
+        if dbias.is_empty() {
+            let each = dscale.par_chunks_mut(COLUMNS).enumerate().with_min_len(least);
+            each.for_each(|(i, s)| columns(i * COLUMNS, s, &mut []));
+        } else {
+            let both = dscale.par_chunks_mut(COLUMNS).zip(dbias.par_chunks_mut(COLUMNS)).enumerate();
+            both.with_min_len(least).for_each(|(i, (s, b))| columns(i * COLUMNS, s, b));
         }
     }))
 }

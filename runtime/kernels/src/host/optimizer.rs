@@ -115,10 +115,8 @@ impl AdamW {
 
     fn run(self, rate: f32, step: i64, [w, m, v]: [&mut [f32]; 3], g: &[f32]) {
         let AdamW { alpha, beta, epsilon, decay, .. } = self;
-        let correction = |base: f32| match self.corrects {
-            true => 1.0 - f64::from(base).powf(step as f64),
-            false => 1.0,
-        };
+        let correction =
+            |base: f32| if self.corrects { 1.0 - f64::from(base).powf(step as f64) } else { 1.0 };
         let (first, second) = (correction(alpha), correction(beta));
         let moments = |g: f32, m: &mut f32, v: &mut f32| {
             *m = alpha * *m + (1.0 - alpha) * g;
@@ -218,12 +216,11 @@ pub fn adam(spec: &Spec<'_>) -> Made {
             *m = alpha * *m + (1.0 - alpha) * g;
             *v = beta * *v + (1.0 - beta) * g * g;
             let step = (*m / first) / ((*v / second).sqrt() + epsilon);
-            match decays_behind {
-                false => *w -= rate * (step + lambda * *w),
-                true => {
-                    *w -= rate * step;
-                    *w -= rate * lambda * *w;
-                }
+            if decays_behind {
+                *w -= rate * step;
+                *w -= rate * lambda * *w;
+            } else {
+                *w -= rate * (step + lambda * *w)
             }
         });
     }))
@@ -240,19 +237,19 @@ pub fn accumulate_in_place(spec: &Spec<'_>) -> Made {
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let new = io.get::<f32>(1);
         let overwrite = io.get::<u8>(2).first().is_some_and(|&o| o != 0);
-        let out = match overwrite {
-            true => io.take(1),
-            false => buffer.take(&mut io),
-        };
+        let out = if overwrite { io.take(1) } else { buffer.take(&mut io) };
         accumulate_into(out, new, overwrite);
         io.take::<u8>(0).fill(1);
     }))
 }
 
 fn accumulate_into(out: &mut [f32], new: &[f32], overwrite: bool) {
-    each::parts(out, |start, out| match overwrite {
-        true => out.copy_from_slice(&new[start..start + out.len()]),
-        false => out.iter_mut().zip(&new[start..]).for_each(|(o, n)| *o += n),
+    each::parts(out, |start, out| {
+        if overwrite {
+            out.copy_from_slice(&new[start..start + out.len()])
+        } else {
+            out.iter_mut().zip(&new[start..]).for_each(|(o, n)| *o += n)
+        }
     });
 }
 
@@ -318,9 +315,10 @@ pub fn preview(spec: &Spec<'_>, states: usize) -> Made {
                 _ => {
                     let second = state[2].take(&mut io);
                     let correction = |base: f32| 1.0 - f64::from(base).powf(count as f64);
-                    let corrected = match count > 0 {
-                        true => (f64::from(rate) * correction(beta).sqrt() / correction(alpha)) as f32,
-                        false => rate,
+                    let corrected = if count > 0 {
+                        (f64::from(rate) * correction(beta).sqrt() / correction(alpha)) as f32
+                    } else {
+                        rate
                     };
                     each4(x, g, first, second, |x, g, v, h| {
                         let g = g + norm * *x;

@@ -34,9 +34,10 @@ pub fn window(spec: &Spec<'_>, image: &[usize], positions: &[usize]) -> Result<W
 /// Refuses a result whose batch or channels differ from the operand's.
 fn planes_agree(spec: &Spec<'_>, operand: &[usize], result: &[usize]) -> Result<(), Refusal> {
     spec.expect_result(0, spec.element(0)?)?;
-    match operand.get(..2) == result.get(..2) {
-        true => Ok(()),
-        false => refuse(format!("operand {operand:?} and result {result:?} have different planes")),
+    if operand.get(..2) == result.get(..2) {
+        Ok(())
+    } else {
+        refuse(format!("operand {operand:?} and result {result:?} have different planes"))
     }
 }
 
@@ -116,9 +117,10 @@ pub fn max(spec: &Spec<'_>) -> Made {
             });
         };
         let planes = out.par_chunks_mut(places).enumerate().with_min_len(least(places * w.kernel_len()));
-        match wants {
-            true => planes.zip(indices.par_chunks_mut(places)).for_each(|(out, i)| run(out, Some(i))),
-            false => planes.for_each(|out| run(out, None)),
+        if wants {
+            planes.zip(indices.par_chunks_mut(places)).for_each(|(out, i)| run(out, Some(i)))
+        } else {
+            planes.for_each(|out| run(out, None))
         }
     }))
 }
@@ -216,9 +218,10 @@ pub fn global(spec: &Spec<'_>, largest: bool) -> Made {
         let planes = io.take::<f32>(0).par_iter_mut().enumerate();
         planes.with_min_len(least(plane)).for_each(|(i, out)| {
             let x = &x[i * plane..][..plane];
-            *out = match largest {
-                true => super::softmax::largest(x),
-                false => (super::softmax::sum(plane, |i| x[i]) / plane as f64) as f32,
+            *out = if largest {
+                super::softmax::largest(x)
+            } else {
+                (super::softmax::sum(plane, |i| x[i]) / plane as f64) as f32
             };
         });
     }))

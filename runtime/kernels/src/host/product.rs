@@ -18,10 +18,7 @@ impl Product {
     }
 
     fn workspace(&self) -> usize {
-        match self.is_batch() {
-            true => self.x.serial() * PIECES.min(self.offsets.len()),
-            false => self.x.parallel(),
-        }
+        if self.is_batch() { self.x.serial() * PIECES.min(self.offsets.len()) } else { self.x.parallel() }
     }
 
     fn run(&self, a: &[f32], b: &[f32], c: &mut [f32], workspace: &mut [f32], add: bool) {

@@ -105,9 +105,10 @@ pub fn dropout(spec: &Spec<'_>) -> Made {
         let (y, mask) = (io.take::<f32>(0), io.take::<u8>(1));
         if !training || ratio == 0.0 {
             super::movement::copy(x, y);
-            return match wide_mask {
-                true => super::movement::fill(bytemuck::cast_slice_mut::<u8, f32>(mask), 1.0),
-                false => super::movement::fill(mask, 1),
+            return if wide_mask {
+                super::movement::fill(bytemuck::cast_slice_mut::<u8, f32>(mask), 1.0)
+            } else {
+                super::movement::fill(mask, 1)
             };
         }
         let source = Philox::new(seed, step);

@@ -154,10 +154,8 @@ pub fn log_sum_exp(spec: &Spec<'_>) -> Made {
         let n = plan.reduced();
         let runs = if together { n / inner.max(1) } else { n };
         chunks(out, 1, least(n), &|i, out| {
-            let (first, width) = match together {
-                true => (plan.first(i), inner),
-                false => (plan.first(i / inner) + i % inner, 1),
-            };
+            let (first, width) =
+                if together { (plan.first(i), inner) } else { (plan.first(i / inner) + i % inner, 1) };
             let elements = || (0..runs).flat_map(|run| &x[first + plan.run(run)..][..width]);
             let largest = elements().fold(f32::NEG_INFINITY, |a, &x| a.larger(x));
             let shift = if largest.is_finite() { f64::from(largest) } else { 0.0 };

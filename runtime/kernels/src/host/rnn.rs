@@ -245,10 +245,7 @@ pub fn lstm(spec: &Spec<'_>) -> Made {
 
 /// Sets the first state: the operand's, or zeros.
 fn start(state: &mut [f32], given: &[f32], from: usize) {
-    match given.is_empty() {
-        true => state.fill(0.0),
-        false => state.copy_from_slice(&given[from..from + state.len()]),
-    }
+    if given.is_empty() { state.fill(0.0) } else { state.copy_from_slice(&given[from..from + state.len()]) }
 }
 
 /// Writes the `index`-th part of a result, if it is used.

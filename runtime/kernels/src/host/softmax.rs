@@ -71,15 +71,12 @@ pub(super) fn forward_row(x: &[f32], out: &mut [f32], log: bool) {
     let most = largest(x);
     out.iter_mut().zip(x).for_each(|(o, &x)| *o = exp(x - most));
     let total = sum(out.len(), |i| out[i]);
-    match log {
-        false => {
-            let scale = (1.0 / total) as f32;
-            out.iter_mut().for_each(|o| *o *= scale);
-        }
-        true => {
-            let shift = total.ln() as f32;
-            out.iter_mut().zip(x).for_each(|(o, &x)| *o = (x - most) - shift);
-        }
+    if log {
+        let shift = total.ln() as f32;
+        out.iter_mut().zip(x).for_each(|(o, &x)| *o = (x - most) - shift);
+    } else {
+        let scale = (1.0 / total) as f32;
+        out.iter_mut().for_each(|o| *o *= scale);
     }
 }
 

@@ -48,6 +48,7 @@ impl Broadcast {
     }
 
     /// Number of elements of the result.
+    #[expect(clippy::len_without_is_empty, reason = "a count, not a collection")]
     pub fn len(&self) -> usize {
         self.dims.iter().product()
     }

@@ -117,9 +117,10 @@ impl Gemm {
         }
         let product = Product::matmul(spec)?;
         let beta = spec.float("beta", 1.0)?;
-        let c = match spec.has(2) && beta != 0.0 {
-            true => Some(Broadcast::new(&[spec.dims(2)?], &[product.x.m, product.x.n])?),
-            false => None,
+        let c = if spec.has(2) && beta != 0.0 {
+            Some(Broadcast::new(&[spec.dims(2)?], &[product.x.m, product.x.n])?)
+        } else {
+            None
         };
         Ok(Gemm { product, beta, c })
     }

@@ -40,6 +40,7 @@ impl Strided {
     }
 
     /// Number of elements.
+    #[expect(clippy::len_without_is_empty, reason = "a count, not a collection")]
     pub fn len(&self) -> usize {
         self.dims.iter().product()
     }

@@ -643,9 +643,10 @@ impl<'a> Search<'a> {
             let heat = cooled(hottest, spent, all);
             spent += 1;
             let mut next = here.1.clone();
-            match fates.is_empty() || rng.chance(50) {
-                true => self.change(&mut next, &travels, &mut rng),
-                false => self.place(&mut next, fates, &mut rng),
+            if fates.is_empty() || rng.chance(50) {
+                self.change(&mut next, &travels, &mut rng)
+            } else {
+                self.place(&mut next, fates, &mut rng)
             }
             if next == here.1 {
                 continue;
