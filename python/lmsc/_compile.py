@@ -6,6 +6,7 @@ import html
 import json
 import os
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from . import _lmsc
@@ -225,7 +226,7 @@ def compile(
     data = as_bytes(model)
     with within(progress, COMPILE) as at:
         at("plan")
-        return Compiled(_lmsc.compile(os.fspath(model) if data is None else data, options))
+        return Compiled(_lmsc.compile(os.fspath(model) if data is None else data, options, partial(at, "plan")))
 
 
 def _text(value: Any) -> str:

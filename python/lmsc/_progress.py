@@ -14,8 +14,7 @@ EXPORT = ("capture", "translate", "write")
 """The phases of `export_step`."""
 
 COMPILE = ("plan",)
-"""The phases of `compile`. The extension module reads, plans and proves in one call, which tells nothing on its way. When it tells,
-the phases are `read`, `plan` and `prove`, and it calls a `Progress` with each and the part of it that is done."""
+"""The phases of `compile`. Its part is that of the search for a plan; reading and proving take little beside it."""
 
 
 class Progress:

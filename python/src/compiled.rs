@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lmsc::{Addresses, Compiler};
+use lmsc::{Addresses, Compiler, Watch};
 use pyo3::prelude::*;
 
 use crate::errors::{InputError, raised};
 use crate::session::Session;
-use crate::worker::without_lock;
+use crate::worker::{without_lock, without_lock_but};
 
 /// Where a model is.
 #[derive(FromPyObject)]
@@ -107,16 +107,36 @@ impl Options {
     }
 }
 
-/// The compiled step.
+/// The compiled step. `tell` is called with the part of the search for a plan that is done, each time it has grown.
 #[pyfunction]
-pub(crate) fn compile(py: Python<'_>, model: Model, options: Options) -> PyResult<Compiled> {
+#[pyo3(signature = (model, options, tell = None))]
+pub(crate) fn compile(
+    py: Python<'_>,
+    model: Model,
+    options: Options,
+    tell: Option<Bound<'_, PyAny>>,
+) -> PyResult<Compiled> {
     let compiler = match model {
         Model::Bytes(bytes) => Compiler::from_bytes(bytes),
         Model::Path(path) => Compiler::new(path),
     };
-    let compiler = options.apply(compiler)?;
-    let compiled = without_lock(py, move || compiler.compile())?.map_err(|error| raised(&error))?;
-    Ok(Compiled { compiled: Arc::new(compiled) })
+    let watch = Arc::new(Watch::default());
+    let compiler = options.apply(compiler)?.watch(Arc::clone(&watch));
+    let mut told = 0.0;
+    let look = |_: Python<'_>| {
+        let done = watch.progress().done;
+        match &tell {
+            Some(tell) if done > told => {
+                told = done;
+                tell.call1((done,)).map(drop)
+            }
+            _ => Ok(()),
+        }
+    };
+    let compiled = without_lock_but(py, move || compiler.compile(), look);
+    // After Ctrl-C nobody waits for the plan: the thread is to end soon.
+    watch.end();
+    Ok(Compiled { compiled: Arc::new(compiled?.map_err(|error| raised(&error))?) })
 }
 
 /// A compiled step.

@@ -34,10 +34,25 @@ pub(crate) fn without_lock<R: Send + 'static>(
     py: Python<'_>,
     run: impl FnOnce() -> R + Send + 'static,
 ) -> PyResult<R> {
+    without_lock_but(py, run, |_| Ok(()))
+}
+
+/// As [`without_lock`]; `look` is called again and again meanwhile, with the lock.
+///
+/// # Errors
+/// Those of [`without_lock`], and that of `look`, after which it is not called again.
+pub(crate) fn without_lock_but<R: Send + 'static>(
+    py: Python<'_>,
+    run: impl FnOnce() -> R + Send + 'static,
+    mut look: impl FnMut(Python<'_>) -> PyResult<()>,
+) -> PyResult<R> {
     let (send, receive) = channel();
     new_thread("lmsc", move || send.send(catch_unwind(AssertUnwindSafe(run))))?;
-    waited(py, receive, true)
+    waited(py, receive, Some(&mut look))
 }
+
+/// Called while something is waited for.
+type Look<'a> = &'a mut dyn FnMut(Python<'_>) -> PyResult<()>;
 
 /// The command, in a thread that is called `main`, as the first thread of a program is: kernels then compute on it.
 ///
@@ -47,9 +62,13 @@ pub(crate) fn main<R: Send + 'static>(run: impl FnOnce() -> R + Send + 'static) 
     new_thread("main", run)?.join().map_err(|panic| panicked(&*panic))
 }
 
-/// What is sent, or the panic that ends it. `ends_early` says whether a signal ends the wait; otherwise it is looked for when the
-/// work has ended.
-fn waited<R: Send>(py: Python<'_>, mut receive: Receiver<Result<R, Panic>>, ends_early: bool) -> PyResult<R> {
+/// What is sent, or the panic that ends it. With `look` a signal, or its error, ends the wait; without, signals are looked for
+/// when the work has ended.
+fn waited<R: Send>(
+    py: Python<'_>,
+    mut receive: Receiver<Result<R, Panic>>,
+    mut look: Option<Look<'_>>,
+) -> PyResult<R> {
     loop {
         let received;
         (receive, received) = py.detach(move || {
@@ -62,8 +81,12 @@ fn waited<R: Send>(py: Python<'_>, mut receive: Receiver<Result<R, Panic>>, ends
                 py.check_signals()?;
                 return Ok(result);
             }
-            Err(RecvTimeoutError::Timeout) if ends_early => py.check_signals()?,
-            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(look) = &mut look {
+                    py.check_signals()?;
+                    look(py)?;
+                }
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(InternalError::new_err("a thread of lmsc has ended"));
             }
@@ -112,7 +135,7 @@ impl<T: 'static> Worker<T> {
             taken.into_iter().for_each(|job| job(&mut value));
         };
         let thread = new_thread("lmsc session", run)?;
-        let made = waited(py, receive, true)?;
+        let made = waited(py, receive, Some(&mut |_| Ok(())))?;
         Ok(made.map(|facts| (Worker { jobs: Some(jobs), thread: Some(thread) }, facts)))
     }
 
@@ -131,6 +154,6 @@ impl<T: 'static> Worker<T> {
         if !sent {
             return Err(InternalError::new_err("the session has ended"));
         }
-        waited(py, receive, false)
+        waited(py, receive, None)
     }
 }

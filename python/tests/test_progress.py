@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,8 @@ import lmsc
 import lmsc.torch
 import pytest
 import torch
+
+MODELS = Path(__file__).parents[2] / "testdata/models"
 
 STEP = b"""step (float[2] x, float[2] w) => (float[] loss, float[2] w_new) {
     [product] float[2] y = Mul(x, w)
@@ -102,3 +105,20 @@ def test_what_a_function_raises_is_raised() -> None:
 
     with pytest.raises(KeyError, match="plan"):
         lmsc.compile(STEP, target="host", progress=tell)
+
+
+def test_the_part_of_a_search_grows() -> None:
+    told: list[float] = []
+    model = MODELS / "resnet18/training_model.onnx"
+    tell = lambda _, share: told.append(share)  # noqa: E731
+    lmsc.compile(model, dims={"batch": 32}, budget="0.5x", addresses="off", progress=tell)
+    assert len(told) > 2 and told == sorted(told) and told[-1] == 1.0
+
+
+def test_an_error_of_the_function_ends_a_search() -> None:
+    def tell(phase: str, share: float) -> None:
+        if share > 0:
+            raise KeyError(share)
+
+    with pytest.raises(KeyError):
+        lmsc.compile(MODELS / "resnet18/training_model.onnx", dims={"batch": 32}, budget="0.5x", addresses="off", progress=tell)
