@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use clap::builder::{ArgPredicate, Resettable};
 use lmsc_ir::words;
 use toml::{Table, Value};
 
@@ -24,6 +25,9 @@ const OPTIONS: [&str; 11] = [
     "quiet",
     "target",
 ];
+
+/// The option that gives a plan.
+const GIVEN_PLAN: &str = "plan";
 
 /// Defaults of options: for all commands, and for single ones.
 #[derive(Debug, Default)]
@@ -68,12 +72,22 @@ impl Defaults {
             return command;
         }
         let with = |command: clap::Command, of_command: Option<&Table>| {
+            // A plan that is given has a budget and a planner of its own.
+            let has_plan = command.get_arguments().any(|arg| arg.get_id() == GIVEN_PLAN);
             command.mut_args(|arg| {
                 let names = arg.get_long().into_iter().chain(arg.get_all_aliases().into_iter().flatten());
                 let value = names
                     .map(|name| of_command.and_then(|table| table.get(name)).or_else(|| self.0.get(name)));
                 match value.flatten().next().and_then(text) {
-                    Some(value) => arg.required(false).default_value(value),
+                    Some(value) => {
+                        let arg = arg.required(false).required_unless_present(Resettable::Reset);
+                        if has_plan && arg.get_default_values().is_empty() {
+                            arg.default_value_if(GIVEN_PLAN, ArgPredicate::IsPresent, None)
+                                .default_value(value)
+                        } else {
+                            arg.default_value(value)
+                        }
+                    }
                     None => arg,
                 }
             })
@@ -117,7 +131,7 @@ mod tests {
 
     fn parsed(toml: &str, call: &str) -> Cli {
         let defaults = Defaults::parse(toml, &Cli::command()).unwrap();
-        let mut matches = defaults.applied(Cli::command()).get_matches_from(call.split(' '));
+        let mut matches = defaults.applied(Cli::command()).try_get_matches_from(call.split(' ')).unwrap();
         Cli::from_arg_matches_mut(&mut matches).unwrap()
     }
 
@@ -126,6 +140,10 @@ mod tests {
         let toml = "target = \"host\"\nbudget = \"1MiB\"\n[plan]\nbudget = \"2MiB\"\neffort = 7\n";
         let main = parsed(toml, "lmsc x.onnx").compile;
         assert_eq!(main.plan.target.as_deref(), Some("host"));
+        let Some(Command::Plan(given)) = parsed(toml, "lmsc plan x.onnx --plan p.json").command else {
+            panic!()
+        };
+        assert!(given.memory.is_none());
         assert_eq!(main.plan.effort, None);
         let main = parsed(toml, "lmsc x.onnx --target t4").compile;
         assert_eq!(main.plan.target.as_deref(), Some("t4"));
