@@ -139,11 +139,11 @@ fn every_budget_from_the_floor_on_has_a_plan() {
         let graph = import(&model, &dims);
         let name = path.display();
         let run = |planner: &str, ranges: bool, budget: u64| {
-            let planner = planners::planner(planner).unwrap();
             let (budget, effort) = (Some(Bytes(budget)), Some(0));
-            let cx = PassCx { planner: Some(planner), ranges, budget, effort, ..PassCx::default() };
+            let cx =
+                PassCx { planner: planners::planner(planner), ranges, budget, effort, ..PassCx::default() };
             // Without `place`.
-            let passes = Pipeline::of_planner(planner.name).first(3);
+            let passes = Pipeline::of_planner(planner).first(3);
             passes.run(&mut graph.clone(), &cx).map(drop)
         };
         let before = Pipeline::parse("hoist-shapes,reorder").unwrap();

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// A device, its host and the link between them.
 ///
 /// ```
-/// use lmsc_plan::Target;
+/// use lmsc_cost::target::Target;
 /// let target = Target::built_in("v100-pcie").unwrap();
 /// assert_eq!(target.device_bytes.to_string(), "15.75 GiB");
 /// assert_eq!(target.link.out_bytes_per_second, 12_200_000_000);
@@ -390,7 +390,7 @@ impl Target {
     /// model, such as `GeForce RTX`, make no difference.
     ///
     /// ```
-    /// use lmsc_plan::Target;
+    /// use lmsc_cost::target::Target;
     /// assert_eq!(Target::built_in("RTX 4090").unwrap().name, "rtx4090");
     /// assert_eq!(Target::built_in("1080ti").unwrap().name, "gtx1080ti");
     /// assert!(Target::built_in("h100").unwrap_err().to_string().ends_with("did you mean `h100-pcie5` or `h100-sxm`?"));

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`ours`] | `auto` and `swap-only`, and what they are made of |
 //! | [`papers`] | the planners of the papers, as their authors describe them |
-//! | [`dqn`], [`env`] | the planner that learns, and planning as a game |
+//! | [`dqn`], [`mod@env`] | the planner that learns, and planning as a game |
 //! | [`instance`] | planning problems as files |
 //!
 //! Planners need no graph:

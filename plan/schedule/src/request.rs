@@ -64,7 +64,7 @@ pub enum Granularity {
 pub enum Scheduler {
     /// The rule of the paper that the planner comes from.
     Paper,
-    /// [`lmsc_schedule::justify`].
+    /// [`justify`](crate::justify()).
     #[default]
     Justified,
 }

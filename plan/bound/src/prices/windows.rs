@@ -18,7 +18,7 @@ const LOSS: f64 = 0.01;
 /// windows.
 ///
 /// # Source
-/// Complementary slackness of the linear program that [`prices`](mod@super) describes.
+/// Complementary slackness of the linear program that [`prices`](fn@crate::prices) describes.
 pub fn losing(problem: &Problem, proof: &Proof, windows: &[Window]) -> BTreeSet<Window> {
     let Proof::Prices { memory, out, back } = proof else { return BTreeSet::new() };
     let stretches = 2 * problem.ops.len() + 1;

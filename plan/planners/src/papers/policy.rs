@@ -224,7 +224,7 @@ mod tests {
         (problem, floor, peak.unwrap())
     }
 
-    const POLICIES: [&str; 4] = ["window", "lru", "tflms", "tflms-best"];
+    const POLICIES: [&str; 4] = ["window", "lru", "tflms-chain", "tflms-best"];
     const SCHEDULERS: [Scheduler; 2] = [Scheduler::Paper, Scheduler::Justified];
 
     #[test]

@@ -4,7 +4,7 @@
 //! High-Performance Matrix Multiplication*, TOMS 34(3), 2008). The packed values may be any function of row and column, so a
 //! convolution never materializes its columns.
 //!
-//! Each element is summed in blocks of [`KC`] products, in order, on any thread: the bits do not depend on the number of threads.
+//! Each element is summed in blocks of a fixed number of products, in order, on any thread: the bits do not depend on the number of threads.
 
 mod portable;
 #[cfg(target_arch = "x86_64")]

@@ -5,7 +5,7 @@
 //! copies in between two *forward* uses, which delays the forward phase until the copies out have caught up.
 //!
 //! # Source
-//! Le et al., *TFLMS: Large Model Support in TensorFlow by Graph Rewriting*, arXiv:1807.02037. [`lmsc_plan::tflms`]
+//! Le et al., *TFLMS: Large Model Support in TensorFlow by Graph Rewriting*, arXiv:1807.02037. `lmsc_plan::tflms`
 //! rewrites graphs by it; here are its parameters (Table 2) in terms of a [`Problem`], as a planner to compare with:
 //!
 //! - Distances are counted in operators of the order, not in levels: a problem has no levels.
