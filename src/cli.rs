@@ -773,7 +773,7 @@ pub struct ReduceArgs {
     #[command(flatten)]
     pub input: ModelArgs,
     /// A line of shell that fails on the graph: it gets the path of a `.lms` file in place of `{}`, or at its end, as in
-    /// 'lmsc opt {} -p swap'. What it prints is not shown.
+    /// 'lmsc opt {} -p swap'. Its output is not shown.
     #[arg(long, value_name = "COMMAND", required = true, help_heading = "Reducing")]
     pub failing: String,
     /// Where to write the graph, as `.lms`. [default: MODEL with `.reduced.lms` in place of its ending]

@@ -10,6 +10,7 @@ use lmsc_ir::words;
 
 use crate::cli::{Cli, Command};
 use crate::defaults::Defaults;
+use crate::error::note;
 use crate::{Code, Error, help, run, term};
 
 /// Runs the command with these arguments, of which the first is the program's name, and returns the exit code. Results go to
@@ -25,11 +26,14 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     if let Some(told) = help::planner_asked(&arguments).map(help::of_planner) {
         return finish(told, &mut io::stdout().lock(), wants_json);
     }
-    let defaults = match Defaults::read(&Cli::command()) {
+    let command = Cli::command();
+    let defaults = match Defaults::read(&command) {
         Ok(defaults) => defaults,
         Err(error) => return finish(Err(error), &mut io::stdout().lock(), wants_json),
     };
-    let cli = match parse(arguments, &defaults) {
+    let is_called = |name: &&str| arguments.iter().any(|argument| argument == name);
+    let called = command.get_subcommands().map(clap::Command::get_name).find(is_called);
+    let cli = match parse(arguments.clone(), &defaults) {
         Ok(cli) => cli,
         Err(error) => {
             // A closed standard error does not end the work.
@@ -41,6 +45,9 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     term::set(&cli.term);
+    if let Some(told) = defaults.told(called.filter(|_| cli.command.is_some())) {
+        note(&told);
+    }
     // These compute as much as the model needs, once they know it; others only what is known before a step.
     if !matches!(cli.command, None | Some(Command::Run(_) | Command::Calibrate(_))) {
         lmsc_kernels::compute_here(1);

@@ -67,7 +67,7 @@ struct Step {
     of_text: bool,
 }
 
-/// A step that the passes have rewritten: how they were asked, and what they did.
+/// A step after the passes: their context, and the outcome of each.
 struct Planned {
     cx: PassCx,
     ran: Vec<Ran>,
@@ -82,7 +82,7 @@ struct Proven<'a> {
     proof: Equivalence,
     after: MemoryFacts,
     hash: String,
-    /// What is to be written.
+    /// The output file's contents.
     emitted: Option<Emitted>,
     /// The file of `--save-plan` and its contents.
     saved: Option<(&'a Path, String)>,
@@ -176,7 +176,7 @@ impl<'a> Job<'a> {
         Ok(Planned { cx, ran, came, before, profile })
     }
 
-    /// Proves the step, and makes ready what is to be written.
+    /// Proves the step, and prepares the output.
     fn prove(&self, step: &mut Step, planned: &Planned) -> Result<Proven<'a>, Error> {
         let args = self.args;
         let Planned { cx, ran, .. } = planned;
@@ -193,7 +193,7 @@ impl<'a> Job<'a> {
         });
         let model = step.model.take();
         let Step { original, graph, dims, .. } = &*step;
-        // What is to be written is made ready meanwhile, and not written before the proof is there.
+        // The output is prepared at the same time, and written after the proof.
         let ((proof, proven_in), (after, hash, emitted)) = side_by_side(
             || look::timed(|| lmsc_ir::equiv::check(original, graph)),
             || {
@@ -216,7 +216,7 @@ impl<'a> Job<'a> {
         Ok(Proven { proof, after, hash, emitted: emitted.transpose()?, saved, plan, source })
     }
 
-    /// Writes the step to its file or to standard output, and proves what was written.
+    /// Writes the step to its file or to standard output, reads it back, and proves it.
     fn write(&mut self, step: &Step, planned: &Planned, proven: &Proven<'_>) -> Result<(), Error> {
         let args = self.args;
         let (Some(output), Some(emitted)) = (&args.output, &proven.emitted) else { return Ok(()) };

@@ -1,5 +1,6 @@
 //! `lmsc.toml`: defaults of options, from the folder in which `lmsc` is called.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::builder::{ArgPredicate, Resettable};
@@ -11,8 +12,8 @@ use crate::{Code, Error};
 /// The name of the file.
 const FILE: &str = "lmsc.toml";
 
-/// The options that it may set: those that say for which machine and how is planned. What is read and written belongs to each call.
-const OPTIONS: [&str; 11] = [
+/// The options that it may set: they select the machine and the way of planning. Inputs and outputs belong to each call.
+const OPTIONS: [&str; 10] = [
     "addresses",
     "budget",
     "color",
@@ -22,7 +23,6 @@ const OPTIONS: [&str; 11] = [
     "host-budget",
     "planner",
     "profile",
-    "quiet",
     "target",
 ];
 
@@ -37,7 +37,7 @@ impl Defaults {
     /// The defaults of the file in the current folder; none if there is no file.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) for a file that cannot be read, or sets what it may not.
+    /// [`Kind::Input`](crate::Kind) for a file that cannot be read, or sets an option that is not in [`OPTIONS`].
     pub(crate) fn read(command: &clap::Command) -> Result<Defaults, Error> {
         let path = Path::new(FILE);
         match std::fs::read_to_string(path) {
@@ -53,17 +53,31 @@ impl Defaults {
         for (key, value) in &table {
             match value {
                 Value::Table(of_command) => {
-                    let commands = || command.get_subcommands().map(clap::Command::get_name);
-                    if !commands().any(|name| name == key) {
-                        let instead = words::instead(key, commands(), "commands");
+                    let Some(of) = command.find_subcommand(key) else {
+                        let commands = command.get_subcommands().map(clap::Command::get_name);
+                        let instead = words::instead(key, commands, "commands");
                         return Err(wrong(format!("there is no command `{key}`; {instead}")));
+                    };
+                    for (option, value) in of_command {
+                        check(option, value).map_err(wrong)?;
+                        if !of.get_arguments().any(|arg| names(arg).any(|name| name == option)) {
+                            return Err(wrong(format!("the command `{key}` has no option `{option}`")));
+                        }
                     }
-                    of_command.iter().try_for_each(|(key, value)| check(key, value)).map_err(wrong)?;
                 }
                 value => check(key, value).map_err(wrong)?,
             }
         }
         Ok(Defaults(table))
+    }
+
+    /// The options that are set for the command of this name, or for the main job; none if there are none.
+    pub(crate) fn told(&self, command: Option<&str>) -> Option<String> {
+        let of_command = command.and_then(|name| self.0.get(name)?.as_table());
+        let all =
+            self.0.iter().filter(|(_, value)| !value.is_table()).chain(of_command.into_iter().flatten());
+        let keys: BTreeSet<&str> = all.map(|(key, _)| &**key).collect();
+        (!keys.is_empty()).then(|| format!("{FILE} sets {}", Vec::from_iter(keys).join(", ")))
     }
 
     /// The command with these defaults.
@@ -75,10 +89,9 @@ impl Defaults {
             // A plan that is given has a budget and a planner of its own.
             let has_plan = command.get_arguments().any(|arg| arg.get_id() == GIVEN_PLAN);
             command.mut_args(|arg| {
-                let names = arg.get_long().into_iter().chain(arg.get_all_aliases().into_iter().flatten());
-                let value = names
-                    .map(|name| of_command.and_then(|table| table.get(name)).or_else(|| self.0.get(name)));
-                match value.flatten().next().and_then(text) {
+                let set = |name: &str| of_command.and_then(|of| of.get(name)).or_else(|| self.0.get(name));
+                let value = names(&arg).find_map(set).and_then(text);
+                match value {
                     Some(value) => {
                         let arg = arg.required(false).required_unless_present(Resettable::Reset);
                         if has_plan && arg.get_default_values().is_empty() {
@@ -98,6 +111,11 @@ impl Defaults {
             command.mut_subcommand(name, |it| with(it, self.0.get(name).and_then(Value::as_table)))
         })
     }
+}
+
+/// The names of an option.
+fn names(arg: &clap::Arg) -> impl Iterator<Item = &str> {
+    arg.get_long().into_iter().chain(arg.get_all_aliases().into_iter().flatten())
 }
 
 /// Checks that the file may set this option, to such a value.
@@ -155,11 +173,21 @@ mod tests {
     }
 
     #[test]
+    fn options_that_are_set_are_told() {
+        let told = |toml, command| Defaults::parse(toml, &Cli::command()).unwrap().told(command);
+        let toml = "target = \"host\"\n[plan]\nbudget = 1\n";
+        assert_eq!(told(toml, None).as_deref(), Some("lmsc.toml sets target"));
+        assert_eq!(told(toml, Some("plan")).as_deref(), Some("lmsc.toml sets budget, target"));
+        assert_eq!(told("", Some("plan")), None);
+    }
+
+    #[test]
     fn what_it_may_not_set_is_named() {
         let message = |toml| Defaults::parse(toml, &Cli::command()).unwrap_err().to_string();
         assert!(message("output = \"x.onnx\"").contains("lmsc.toml: it cannot set `output`"));
         assert!(message("targt = \"host\"").contains("did you mean `target`?"));
         assert!(message("[plann]\neffort = 1").contains("did you mean `plan`?"));
+        assert!(message("[verify]\nbudget = 1").contains("the command `verify` has no option `budget`"));
         assert!(message("budget = [1]").contains("`budget` is array"));
         assert!(message("budget = ").contains("lmsc.toml: "));
     }

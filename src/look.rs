@@ -10,7 +10,7 @@ use similar::TextDiff;
 use crate::cli::LookArgs;
 use crate::{Code, Error, known_names};
 
-/// Runs the passes, and prints to standard error what is asked for between them.
+/// Runs the passes, and prints to standard error the graphs that the options ask for.
 ///
 /// # Errors
 /// Those of the passes; or the name of a pass that there is not.

@@ -59,7 +59,7 @@ impl Loaded {
     ///
     /// # Errors
     /// [`Kind::Input`](crate::Kind) where the file cannot be written; [`Kind::Internal`](crate::Kind) where the graph is not valid, or
-    /// what was read back is another.
+    /// the graph that was read back is another.
     pub fn write(&self, path: impl AsRef<Path>, binding: &BindingArgs) -> Result<(), Error> {
         let path = path.as_ref();
         emit::check_form(path, None, &FORMS)?;

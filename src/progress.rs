@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl Stage {
         }
     }
 
-    /// Shows what is known already above the stage.
+    /// Shows facts above the stage.
     pub(crate) fn above(&self, facts: impl FnOnce() -> String) {
         if let Some(bar) = &self.0 {
             bar.set_prefix(facts());
@@ -62,14 +62,14 @@ impl Stage {
     pub(crate) fn search(&self, keeps_decisions: bool) -> Search {
         let ended = Arc::new(AtomicBool::new(false));
         listen(&ended);
-        let watch = Watch::ended_by(Arc::clone(&ended));
+        let watch = Watch::ended_by(ended);
         let watch = Arc::new(if keeps_decisions { watch.keeping() } else { watch });
         if let Some(bar) = &self.0 {
             let shown = Arc::clone(&watch);
             let line = move |_: &ProgressState, w: &mut dyn Write| _ = w.write_str(&line(&shown));
             bar.set_style(style("{prefix}{spinner} {msg} {elapsed}{search}").with_key("search", line));
         }
-        Search { watch, ended, bar: self.0.clone() }
+        Search { watch, bar: self.0.clone() }
     }
 
     /// Shows nothing any more.
@@ -100,7 +100,6 @@ fn line(watch: &Watch) -> String {
 /// A search that is shown, and that Ctrl-C ends.
 pub(crate) struct Search {
     watch: Arc<Watch>,
-    ended: Arc<AtomicBool>,
     bar: Option<ProgressBar>,
 }
 
@@ -125,7 +124,7 @@ impl Search {
 impl Drop for Search {
     fn drop(&mut self) {
         // From now on Ctrl-C ends the program.
-        self.ended.store(true, Ordering::Relaxed);
+        self.watch.end();
         if let Some(bar) = &self.bar {
             bar.set_style(style("{prefix}{spinner} {msg} {elapsed}"));
         }

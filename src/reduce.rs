@@ -120,7 +120,7 @@ fn with_path(command: &str, path: &Path) -> String {
     if command.contains("{}") { command.replace("{}", &quoted) } else { format!("{command} {quoted}") }
 }
 
-/// What is tried with candidates.
+/// The test that candidates go through.
 struct Trial<'a> {
     whole: &'a Graph,
     /// A line of shell.
@@ -186,7 +186,7 @@ impl Trial<'_> {
         self.runs += 1;
         let mut shell = Command::new("sh");
         shell.args(["-c", &self.command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // So that what it has started can be ended with it.
+        // A group of its own, so that its children end with it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut shell, 0);
         let failed = |e: std::io::Error| Error::new(Code::Option, format!("--failing: cannot run sh: {e}"));

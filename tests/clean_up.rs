@@ -83,7 +83,7 @@ fn what_is_folded_is_what_kernels_compute() {
     }
 }
 
-/// Superfluous nodes that a random graph is given are removed again, and what is left is the graph as it was.
+/// Superfluous nodes are added to random graphs; the passes remove them, and the original graphs remain.
 #[test]
 fn random_steps_are_proven_and_lose_what_is_superfluous() {
     let clean_up = Pipeline::parse(ALL).unwrap();

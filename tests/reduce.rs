@@ -1,4 +1,4 @@
-//! `lmsc reduce`: what is left is small, fails in the same way, and is the same on every run.
+//! `lmsc reduce`: the reduced graph is small, fails in the same way, and is the same on every run.
 
 mod support;
 

@@ -128,6 +128,41 @@ fn a_plan_in_pages_runs_in_as_many_chunks() {
     }
 }
 
+/// Twelve variables take four chunks together, and twelve if each is rounded up.
+#[test]
+fn variables_whose_new_value_replaces_the_old_one_share_chunks() {
+    let bench = Bench::new();
+    let variables = |text: &dyn Fn(usize) -> String| (0..12).map(text).collect::<String>();
+    let inputs = variables(&|i| format!(", float[5000] w{i}"));
+    let updates = variables(&|i| {
+        format!(
+            "[t{i}] float[5000] t{i} = Exp(w{i}) [u{i}] float[5000] n{i} = Tanh(t{i}) updates (w{i} as n{i})\n"
+        )
+    });
+    bench.write(
+        "g.lms",
+        &format!(
+            "g (float[100000] x{inputs}) => (float[] loss) {{
+                [h1] float[100000] h1 = Exp(x)
+                [h2] float[100000] h2 = Exp(h1)
+                [h3] float[100000] h3 = Exp(h2)
+                [h4] float[100000] h4 = Exp(h3)
+                [b4] float[100000] b4 = Mul(h4, h4)
+                [b3] float[100000] b3 = Mul(b4, h3)
+                [b2] float[100000] b2 = Mul(b3, h2)
+                [b1] float[100000] b1 = Mul(b2, h1)
+                [loss] float[] loss = ReduceSum<keepdims = 0>(b1)
+                {updates}
+            }}"
+        ),
+    );
+    for budget in ["1600KiB", "2MiB"] {
+        let run = format!("@/g.lms --target host --budget {budget} --pages 64KiB --run --steps 2");
+        let told = ok(&bench, &run);
+        assert!(told.contains("chunks of 64 KiB"), "{told}");
+    }
+}
+
 #[test]
 fn what_chunks_lose_is_told() {
     let bench = Bench::new();

@@ -8,10 +8,10 @@ use crate::{Attr, Bytes, Data, Def, ElementType, Graph, Node, NodeId, TensorType
 
 /// The values of a graph that are integers known without running it: the rule by which constants are folded.
 ///
-/// Known are initializers that the file alone gives, results of `Constant`, `Shape` and `Size`, and what `Identity`, `Reshape`,
-/// `Flatten`, `Squeeze`, `Unsqueeze`, `Cast`, `Neg`, `Add`, `Sub`, `Mul`, `Div`, `Min`, `Max`, `Concat`, `Gather` and `Slice` compute of
-/// known values: of integers of 32 or 64 bits, without overflow, in at most [`Constants::LARGEST`]. Operands of `Concat`, `Gather` and
-/// `Slice` are lists. Everything else is not known.
+/// These values are known: initializers that no input and no update replaces; results of `Constant`, `Shape` and `Size`; and results of
+/// `Identity`, `Reshape`, `Flatten`, `Squeeze`, `Unsqueeze`, `Cast`, `Neg`, `Add`, `Sub`, `Mul`, `Div`, `Min`, `Max`, `Concat`, `Gather` and
+/// `Slice` whose operands are known. They are integers of 32 or 64 bits, computed without overflow, of at most
+/// [`Constants::LARGEST`] bytes. Operands of `Concat`, `Gather` and `Slice` have one dimension. No other value is known.
 #[derive(Clone, Debug, Default)]
 pub struct Constants {
     /// By value.

@@ -23,9 +23,9 @@
 //! value; the value of each variable after the step, even if copies of variables were updated and copied back. Not compared:
 //! names of nodes, unless they determine a seed, names of values within the graph, the order, control edges, places.
 //!
-//! [`check_cleaned`] allows what a clean-up does, too: the rewritten graph may lack nodes on which no output and no variable depends,
-//! and where a value is known by the rule of [`Constants`], how it is computed is not compared. It stays a proof of what the graph
-//! computes, and the rewritten graph has still no node that is not in the original.
+//! [`check_cleaned`] also allows the changes of a clean-up: the rewritten graph may lack nodes on which no output and no variable
+//! depends, and the computation of a value that [`Constants`] knows may differ. The check still proves that outputs and variables are
+//! equal, and that every other node of the rewritten graph is in the original.
 //!
 //! Equivalence is not sufficient for a correct rewriting. That the old value of a variable is read before the node that
 //! overwrites it, that every value is in its reader's memory, and that no byte is reused too early are invariants of a single
@@ -51,7 +51,7 @@ use crate::{
 /// The rewritten graph has `nodes + twins + swaps + casts` nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Equivalence {
-    /// Number of distinct nodes; each is in both graphs, or what it computes is known in both.
+    /// Number of distinct nodes; each is in both graphs, or its result is known in both.
     pub nodes: usize,
     /// Nodes of the rewritten graph that recompute other nodes.
     pub twins: usize,
@@ -374,7 +374,7 @@ pub fn check_cleaned(original: &Graph, rewritten: &Graph) -> Result<Equivalence,
     compare((original, &known), (rewritten, &known_there), &|id| needed[id.as_u32() as usize])
 }
 
-/// By node, whether an output or a variable depends on it, or what it does besides is not known.
+/// By node, whether an output or a variable depends on it, or whether it may have other effects.
 fn needed(graph: &Graph, known: &Constants) -> Vec<bool> {
     let mut needed = vec![false; graph.node_capacity()];
     let need = |needed: &mut Vec<bool>, value: ValueId| {

@@ -7,10 +7,10 @@ use crate::{Kind, Outcome, Pass, PassCx, PassError, PassOption};
 const LIMIT: PassOption =
     PassOption::bytes("limit", "size of the largest constant that is made", Bytes(1 << 10));
 
-/// Writes integers that are known without running the step as constants: shapes, and what is computed of them.
+/// Replaces nodes whose results are integers that [`Constants`] knows, such as arithmetic on shapes, by `Constant` nodes.
 ///
-/// Known is what [`Constants`] says. Nodes with control edges stay, and those whose results subgraphs read, which know them by name.
-/// Nodes of which only the folded ones were readers are left to `remove-dead-nodes`.
+/// Nodes with control edges stay, and so do nodes whose results subgraphs read, because subgraphs refer to values by name.
+/// `remove-dead-nodes` removes the nodes whose results only folded nodes read.
 pub(crate) struct FoldConstants;
 
 impl Pass for FoldConstants {

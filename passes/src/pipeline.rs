@@ -11,7 +11,7 @@ use crate::{Kind, Outcome, Pass, PassCx, PassError, REGISTRY};
 /// The planner that the pass `swap` is, which works on the graph. All others are planners of `lmsc-plan`, which the pass `plan` asks.
 pub const TFLMS: &str = "tflms";
 
-/// What it does, as [`Planner::summary`](lmsc_plan::planners::Planner::summary) says it of others.
+/// Its description, like the [`Planner::summary`](lmsc_plan::planners::Planner::summary) of other planners.
 pub const TFLMS_SUMMARY: &str =
     "swapping from the forward to the backward phase, by levels of the graph, with triggers (TFLMS)";
 
@@ -141,8 +141,8 @@ impl<'p> Pipeline<'p> {
         self.passes().map(|pass| pass.kind()).max().unwrap_or(Kind::Memory)
     }
 
-    /// Proves that the graph computes the same after the passes as before, by the check for what they may change; none where a
-    /// pass may change operators.
+    /// Proves that the graph computes the same after the passes as before, with the check that suits their kinds; none if one of
+    /// them may change operators.
     ///
     /// # Errors
     /// The first difference.

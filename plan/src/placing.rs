@@ -1,4 +1,4 @@
-//! Plans with addresses: which plans are placed in the arena, and what is done where none of them has a place.
+//! Plans with addresses: which plans are placed in the arena, and the fallbacks if none of them has addresses.
 
 use std::borrow::Cow;
 

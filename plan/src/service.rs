@@ -15,7 +15,7 @@ use crate::{Floors, host, placing};
 pub struct Question<'a> {
     /// The planner that decides.
     pub planner: &'static Planner,
-    /// What it takes besides the request.
+    /// Its parameters.
     pub parameters: Parameters<'a>,
     /// The problem, the budget, and how to search.
     pub request: Request<'a>,

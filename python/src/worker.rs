@@ -62,7 +62,7 @@ pub(crate) fn main<R: Send + 'static>(run: impl FnOnce() -> R + Send + 'static) 
     new_thread("main", run)?.join().map_err(|panic| panicked(&*panic))
 }
 
-/// What is sent, or the panic that ends it. With `look` a signal, or its error, ends the wait; without, signals are looked for
+/// The value that is sent, or the panic of its sender. With `look` a signal, or its error, ends the wait; without, signals are looked for
 /// when the work has ended.
 fn waited<R: Send>(
     py: Python<'_>,

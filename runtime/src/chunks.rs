@@ -83,16 +83,13 @@ impl Fragmentation {
 /// Alignment in bytes of tensors that do not begin with a chunk; plans in pages rely on it.
 const ALIGNMENT: u64 = 256;
 
-/// A variable is small if it takes less than one part in this many of a chunk, as in plans in pages.
-const SMALL: u64 = 8;
-
 /// The chunks that a residency overlaps, by position in the virtual addresses.
 pub(super) fn over(residency: &Residency, chunk: u64) -> Range<u64> {
     residency.span.start / chunk..residency.span.end.div_ceil(chunk)
 }
 
-/// The same program with virtual addresses: each tensor begins with a chunk of its own, except small variables and those that
-/// are resident all the time. These are packed together, so that many small variables take few chunks.
+/// The same program with virtual addresses: each tensor begins with a chunk of its own, except given tensors that are never
+/// copied. These are packed together, as plans in pages count them, so that many small variables take few chunks.
 ///
 /// Tensors that are used as one, such as the pieces of a Join, stay contiguous, and a variable that was swapped out returns to
 /// its place. Waits do not change: they suffice, since fewer tensors share an address than before.
@@ -100,8 +97,8 @@ pub(super) fn over(residency: &Residency, chunk: u64) -> Range<u64> {
 /// # Panics
 /// If the program is not one that [`check()`](lmsc_ir::program::check()) accepts.
 pub(super) fn apart(mut program: Program, chunk: u64) -> Program {
-    let given = residencies(&program).into_iter().filter(|r| r.memory == Memory::Arena && r.from.is_none());
-    let stays: Vec<bool> = given.map(|residency| residency.until == Until::Next).collect();
+    let given = program.given.iter().filter(|given| given.memory == Memory::Arena);
+    let given_count = given.filter(|given| given.tensor.span().is_some()).count();
     let mut spans: Vec<Range<u64>> = Vec::new();
     let mut groups: Vec<usize> = Vec::new();
     let mut there: Spans<usize> = Spans::default();
@@ -113,7 +110,8 @@ pub(super) fn apart(mut program: Program, chunk: u64) -> Program {
         all.into_iter().for_each(|other| groups[other] = first);
         Some(first)
     };
-    visit(&mut program, &mut |begins, at, bytes| {
+    let mut copied: Vec<usize> = Vec::new();
+    visit(&mut program, &mut |Use { begins, copies }, at, bytes| {
         let span = *at..*at + bytes;
         if begins {
             there.put(span.clone(), spans.len());
@@ -123,6 +121,7 @@ pub(super) fn apart(mut program: Program, chunk: u64) -> Program {
         } else {
             whose.push(together(&mut there, &mut groups, span).expect("what is used is there"));
         }
+        copied.extend(whose.last().filter(|_| copies));
     });
     // Given tensors come first; the next step is given the tensors that are at these addresses at the end of this one.
     let given = program.given.iter().filter(|given| given.memory == Memory::Arena);
@@ -137,19 +136,11 @@ pub(super) fn apart(mut program: Program, chunk: u64) -> Program {
         let extent = extents.entry(root(&groups, index)).or_insert_with(|| span.clone());
         *extent = extent.start.min(span.start)..extent.end.max(span.end);
     }
-    let mut leaving: BTreeSet<usize> = (0..spans.len())
-        .filter(|&index| !stays.get(index).is_some_and(|&stays| stays))
-        .map(|index| root(&groups, index))
-        .collect();
-    // Small variables share chunks, too, though there is none between the last use of an old value and the new one: plans in pages
-    // count them as resident.
-    for group in (0..stays.len()).map(|index| root(&groups, index)) {
-        if extents[&group].end - extents[&group].start < chunk / SMALL {
-            leaving.remove(&group);
-        }
-    }
+    // This includes variables whose new value replaces the old one, although they need no memory in between.
+    let mut packed: BTreeSet<usize> = (0..given_count).map(|index| root(&groups, index)).collect();
+    copied.iter().for_each(|&index| _ = packed.remove(&root(&groups, index)));
     let (staying, others): (Vec<_>, Vec<_>) =
-        extents.into_iter().partition(|(group, _)| !leaving.contains(group));
+        extents.into_iter().partition(|(group, _)| packed.contains(group));
     let mut end = 0;
     let mut bases: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
     for (extents, unit) in [(staying, ALIGNMENT), (others, chunk)] {
@@ -444,12 +435,18 @@ fn root(groups: &[usize], mut index: usize) -> usize {
     index
 }
 
+/// A use of addresses: whether a tensor begins there, and whether a copy between the memories uses them.
+struct Use {
+    begins: bool,
+    copies: bool,
+}
+
 /// Visits all addresses in the arena in the program's order: whether a tensor begins there, the address, and the size in bytes.
-fn visit(program: &mut Program, see: &mut dyn FnMut(bool, &mut u64, u64)) {
-    let tensor = |tensor: &mut Tensor, begins: bool, see: &mut dyn FnMut(bool, &mut u64, u64)| {
+fn visit(program: &mut Program, see: &mut dyn FnMut(Use, &mut u64, u64)) {
+    let tensor = |tensor: &mut Tensor, begins: bool, see: &mut dyn FnMut(Use, &mut u64, u64)| {
         let bytes = tensor.bytes();
         if let Some(at) = tensor.at.as_mut().filter(|_| bytes > 0) {
-            see(begins, at, bytes);
+            see(Use { begins, copies: false }, at, bytes);
         }
     };
     for given in program.given.iter_mut().filter(|given| given.memory == Memory::Arena) {
@@ -468,11 +465,14 @@ fn visit(program: &mut Program, see: &mut dyn FnMut(bool, &mut u64, u64)) {
                 }
                 let (mut at, bytes) = (launch.workspace.start, launch.workspace.end - launch.workspace.start);
                 if bytes > 0 {
-                    see(true, &mut at, bytes);
+                    see(Use { begins: true, copies: false }, &mut at, bytes);
                 }
                 launch.workspace = at..at + bytes;
             }
-            Action::Copy(copy) => see(stream == Stream::In, &mut copy.device, copy.bytes),
+            Action::Copy(copy) => {
+                let begins = stream == Stream::In;
+                see(Use { begins, copies: true }, &mut copy.device, copy.bytes);
+            }
         }
     }
     for output in program.outputs.iter_mut().filter(|output| output.memory == Memory::Arena) {

@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Reads the model, runs the passes, proves what they did, and writes the result. Tells what was done.
+/// Reads the model, runs the passes, proves the result, and writes it. Returns a summary.
 fn run(model: &Path, output: &Path, passes: &str) -> Result<String, Box<dyn Error>> {
     let binding = BindingArgs::default();
     let mut loaded = lmsc::load(model, &binding)?;

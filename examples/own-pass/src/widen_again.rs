@@ -9,7 +9,7 @@ const APART: PassOption = PassOption::count(
     4,
 );
 
-/// Repeats casts of what the caller or the file gives right before late readers, so that the cast value is not held until then.
+/// Repeats the cast of an input or an initializer directly before its late readers, so that its result is not resident until then.
 ///
 /// Only casts of values that no node updates are repeated: a repeated one would have to be ordered before the update.
 pub struct WidenAgain;
@@ -66,7 +66,7 @@ fn is_cast(graph: &Graph, node: NodeId) -> bool {
     node.op.key() == ("", "Cast") && node.recomputes.is_none() && node.after.is_empty()
 }
 
-/// Adds the cast of `from` once more, with its result. That it recomputes the first one is what the equivalence check proves.
+/// Adds a second cast of `from`, and its result. It is marked as a recomputation of the first cast, which the equivalence check proves.
 fn repeat(graph: &mut Graph, origin: NodeId, from: ValueId) -> (NodeId, ValueId) {
     let first = graph.node(origin);
     let mut again = Node::new(graph.fresh_node_name(&format!("{}_again", first.name)), Op::new("", "Cast"));

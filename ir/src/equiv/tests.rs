@@ -953,7 +953,7 @@ fn cleaned(rewritten: &str) -> String {
     check_cleaned(&a, &b).map_or_else(|difference| difference.to_string(), |_| "equal".to_owned())
 }
 
-/// The text with lines replaced: `[a2]` alone removes the node of that name, `[a2] …` takes its place, and what comes behind `;` is
+/// The text with lines replaced: `[a2]` alone removes the node of that name, `[a2] …` replaces it, and the text after `;` is
 /// replaced as `old -> new` everywhere.
 fn rewritten_of(original: &str, changes: &str) -> String {
     let mut text = original.to_owned();

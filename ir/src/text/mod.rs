@@ -34,7 +34,7 @@ impl Graph {
         print::graph(self)
     }
 
-    /// The text form for people: long signatures are wrapped, and what the layout asks for is elided or told in comments.
+    /// The text form for people: long signatures are wrapped, and the layout may elide items of lists and add comments.
     pub fn to_readable(&self, layout: &Layout) -> String {
         print::readable(self, layout)
     }

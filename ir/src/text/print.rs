@@ -29,9 +29,10 @@ const COLUMNS: usize = 132;
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Layout {
-    /// At most this many items of each list are printed, then their number; what is elided cannot be read back.
+    /// Maximum number of items of each list that are printed; the number of the others follows. A text with elided items cannot be
+    /// parsed.
     pub elide: Option<usize>,
-    /// Whether comments tell phases, ticks and the bytes of results.
+    /// Whether comments state the phases, and the tick and the bytes of the results of each node.
     pub notes: bool,
 }
 

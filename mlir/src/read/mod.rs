@@ -479,7 +479,7 @@ impl<'a> Reader<'a> {
         Ok(facts)
     }
 
-    /// Sets the node's operands, the last of which are what its subgraphs read, and the nodes that it starts after.
+    /// Sets the node's operands and its control edges. The last operands are the values that its subgraphs read.
     fn reads(
         &self,
         node: &mut Node,

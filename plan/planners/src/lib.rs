@@ -5,7 +5,7 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | [`ours`] | `auto` and `swap-only`, and what they are made of |
+//! | [`ours`] | `auto` and `swap-only`, and their parts |
 //! | [`papers`] | the planners of the papers, as their authors describe them |
 //! | [`dqn`], [`mod@env`] | the planner that learns, and planning as a game |
 //! | [`instance`] | planning problems as files |

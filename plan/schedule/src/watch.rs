@@ -33,7 +33,7 @@ pub struct Watch {
     decisions: Option<Mutex<Vec<Decision>>>,
 }
 
-/// A decision of a planner, or of the search for addresses: what was tried, and what came of it. Times are in nanoseconds of the
+/// A decision of a planner, or of the search for addresses: an attempt and its result. Times are in nanoseconds of the
 /// step; none of them is a time that the search took, so decisions are the same on every machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "decision", rename_all = "kebab-case")]
