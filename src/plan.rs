@@ -1,6 +1,7 @@
 //! `lmsc plan`: what planners make of a problem, beside one another.
 
 use std::cell::OnceCell;
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
@@ -27,7 +28,7 @@ use crate::learning::{self, Listener, learning, weights};
 use crate::load::{load_quietly, told_if_inference};
 use crate::progress::{Search, Stage};
 use crate::report::ProfileFacts;
-use crate::view::{self, Ladder, Numbers, OfModel};
+use crate::view::{self, Ladder, Names, Numbers, OfModel};
 use crate::{
     Code, DEFAULT_PLANNER, Error, Loaded, as_it_is, given_plan, knows_ranges, look, machine, smaller_step,
     with_budgets, with_floors,
@@ -121,6 +122,9 @@ struct Compared {
     found: Option<Found>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<String>,
+    /// What a page draws.
+    #[serde(skip)]
+    plan: Option<Plan>,
 }
 
 /// Plans an instance and tells what it costs.
@@ -705,14 +709,14 @@ fn compared(
         Ok(match answered(&question, None)? {
             Ok((planned, planning_ms)) => {
                 let found = Found::of(planner.name, &planned, planning_ms, bounds)?;
-                Compared { planner: planner.name, found: Some(found), refused: None }
+                Compared { planner: planner.name, found: Some(found), refused: None, plan: Some(planned.plan) }
             }
             Err(refused) => {
                 let refused = Some(
                     refusal(planner, task, &refused)
                         .map_or_else(|flaw| flaw, |refusal| refusal.message().text),
                 );
-                Compared { planner: planner.name, found: None, refused }
+                Compared { planner: planner.name, found: None, refused, plan: None }
             }
         })
     };
@@ -741,33 +745,54 @@ impl Answer {
         let ours = |flaw| Error::ours(format!("planner {}: {flaw}", self.found.planner));
         let problem = task.problem();
         let ladder = args.report.as_ref().map(|_| ladder(question, plan));
-        let data = match task {
-            Task::Instance(..) => view::plan_data(problem, plan, &Numbers(problem), ladder.as_ref()),
-            Task::Model { model, .. } => view::plan_data(problem, plan, &**model, ladder.as_ref()),
+        let numbers = Numbers(problem);
+        let names: &dyn Names = match task {
+            Task::Instance(..) => &numbers,
+            Task::Model { model, .. } => &**model,
         };
-        let mut data = data.map_err(ours)?;
+        let mut data = view::plan_data(problem, plan, names, ladder.as_ref()).map_err(ours)?;
         if let Some(file) = &args.trace {
             write_atomically(file, |w| w.write_all(view::trace(&data).as_bytes()))?;
         }
         let Some(file) = &args.report else { return Ok(()) };
-        if file.extension().is_some_and(|e| e == "json") {
-            let mut report = serde_json::to_value(self).expect("an answer is JSON");
-            let facts = report.as_object_mut().zip(data.as_object_mut());
-            facts.into_iter().for_each(|(report, data)| report.append(data));
-            let text = serde_json::to_string(&report).expect("a value is JSON") + "\n";
-            return write_atomically(file, |w| w.write_all(text.as_bytes()));
-        }
         let found = &self.found;
-        if file.extension().is_some_and(|e| e == "svg") {
-            let peak = Bytes(problem.live_bytes().into_iter().max().unwrap_or_default());
-            let more = percent(found.makespan_ms / self.compute_ms);
-            let title =
-                format!("A step of {peak} in {}: {more} more time, as modelled", Bytes(self.memory_bytes));
-            let picture = view::picture(&data, &title, self.memory_bytes);
-            return write_atomically(file, |w| w.write_all(picture.as_bytes()));
-        }
+        let text = match file.extension().and_then(OsStr::to_str) {
+            Some("json") => {
+                let mut report = serde_json::to_value(self).expect("an answer is JSON");
+                let facts = report.as_object_mut().zip(data.as_object_mut());
+                facts.into_iter().for_each(|(report, data)| report.append(data));
+                serde_json::to_string(&report).expect("a value is JSON") + "\n"
+            }
+            Some("svg") => {
+                let peak = Bytes(problem.live_bytes().into_iter().max().unwrap_or_default());
+                let more = percent(found.makespan_ms / self.compute_ms);
+                let title =
+                    format!("A step of {peak} in {}: {more} more time, as modelled", Bytes(self.memory_bytes));
+                view::picture(&data, &title, self.memory_bytes)
+            }
+            _ => {
+                data["title"] = format!("{} within {}", task.name(), Bytes(self.memory_bytes)).into();
+                data["subtitle"] =
+                    format!("planner {}, {} operators", found.planner, problem.ops.len()).into();
+                data["facts"] = self.tiles(problem, &data["waits"]).into();
+                data["budget_bytes"] = self.memory_bytes.into();
+                if !self.compared.is_empty() {
+                    data["compared"] = self.rows_of_planners().into();
+                    let others = self.compared.iter().filter_map(|c| Some((c.planner, c.plan.as_ref()?)));
+                    let plans: Vec<_> = std::iter::once((found.planner, plan)).chain(others).collect();
+                    data["side_by_side"] = view::side_by_side(&plans, names).map_err(ours)?;
+                }
+                view::page(&data)
+            }
+        };
+        write_atomically(file, |w| w.write_all(text.as_bytes()))
+    }
+
+    /// The tiles at the head of the page, each a label and a value: what matters most first.
+    fn tiles(&self, problem: &Problem, waits: &serde_json::Value) -> Vec<serde_json::Value> {
+        let found = &self.found;
         let fact = |label: &str, value: String| serde_json::json!([label, value]);
-        let waits = |cause: &str| data["waits"][cause].as_f64().unwrap_or_default();
+        let waits = |cause: &str| waits[cause].as_f64().unwrap_or_default();
         let more = |ms: f64| format!("+{}", percent(ms / self.compute_ms));
         let peak = Bytes(problem.live_bytes().into_iter().max().unwrap_or_default());
         let mut facts = vec![
@@ -787,22 +812,17 @@ impl Answer {
         ] {
             facts.extend((waits > 0.0).then(|| fact(label, format!("{waits:.2} ms"))));
         }
-        data["title"] = format!("{} within {}", task.name(), Bytes(self.memory_bytes)).into();
-        data["subtitle"] = format!("planner {}, {} operators", found.planner, problem.ops.len()).into();
-        data["facts"] = facts.into();
-        data["budget_bytes"] = self.memory_bytes.into();
-        let row = |compared: &Compared| {
-            let mut row = serde_json::to_value(compared.found.as_ref()).unwrap_or_default();
-            if row.is_null() {
-                row = serde_json::json!({ "planner": compared.planner, "refused": compared.refused });
-            }
-            row
+        facts
+    }
+
+    /// The page's table of planners: this one first.
+    fn rows_of_planners(&self) -> Vec<serde_json::Value> {
+        let row = |compared: &Compared| match &compared.found {
+            Some(found) => serde_json::to_value(found).expect("an answer is JSON"),
+            None => serde_json::json!({ "planner": compared.planner, "refused": compared.refused }),
         };
-        if !self.compared.is_empty() {
-            let own = serde_json::to_value(found).expect("an answer is JSON");
-            data["compared"] = std::iter::once(own).chain(self.compared.iter().map(row)).collect();
-        }
-        write_atomically(file, |w| w.write_all(view::page(&data).as_bytes()))
+        let own = serde_json::to_value(&self.found).expect("an answer is JSON");
+        std::iter::once(own).chain(self.compared.iter().map(row)).collect()
     }
 
     fn to_text(&self) -> String {
@@ -855,7 +875,7 @@ impl Answer {
                 "planner", "makespan ms", "× ours", "× bound", "recomputed", "out", "took ms"
             );
         }
-        for Compared { planner, found, refused } in &self.compared {
+        for Compared { planner, found, refused, .. } in &self.compared {
             _ = match (found, refused) {
                 (Some(f), _) => writeln!(
                     text,

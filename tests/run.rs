@@ -141,7 +141,7 @@ fn variables_whose_new_value_replaces_the_old_one_share_chunks() {
     });
     bench.write(
         "g.lms",
-        &format!(
+        format!(
             "g (float[100000] x{inputs}) => (float[] loss) {{
                 [h1] float[100000] h1 = Exp(x)
                 [h2] float[100000] h2 = Exp(h1)

@@ -106,6 +106,43 @@ pub(crate) fn plan_data(
     }))
 }
 
+/// What the page draws of several planners' plans, one below the other: the memory over time, and what each engine does when.
+///
+/// Names stand once, in `names`. A step is `[lane, start, end, colour, name]`, with times in milliseconds, the colour as the page
+/// calls it and the name as its place in `names`.
+///
+/// # Errors
+/// A [`Flaw`], if a plan is not valid.
+pub(crate) fn side_by_side(plans: &[(&str, &Plan)], names: &dyn Names) -> Result<Value, Flaw> {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut rows = Vec::with_capacity(plans.len());
+    for &(planner, plan) in plans {
+        let held = schedule::held(&plan.problem, &plan.schedule)?;
+        let total = |point: &Value| -> i64 { (1..=4).filter_map(|class| point[class].as_i64()).sum() };
+        let memory: Vec<Value> =
+            after(plan, &held).iter().map(|point| json!([point[0], total(point)])).collect();
+        let mut compact = |step: &Value| {
+            let next = places.len();
+            let name = *places.entry(step["name"].as_str().unwrap_or_default().to_owned()).or_insert(next);
+            let lane = step["lane"].as_u64().unwrap_or_default();
+            let color = match lane {
+                0 if step["again"] == true => &json!("again"),
+                0 => &step["phase"],
+                1 => &json!("out"),
+                _ => &json!("in"),
+            };
+            json!([lane, step["start"], step["end"], color, name])
+        };
+        let steps: Vec<Value> = steps(plan, names, &[]).iter().map(&mut compact).collect();
+        rows.push(json!({
+            "planner": planner, "makespan_ms": ms(plan.schedule.makespan()), "memory": memory, "steps": steps,
+        }));
+    }
+    let mut names = vec![String::new(); places.len()];
+    places.into_iter().for_each(|(name, place)| names[place] = name);
+    Ok(json!({ "names": names, "plans": rows }))
+}
+
 /// A Chrome trace of [`plan_data`]: one thread an engine, the memory as a counter for each kind of bytes, and an arrow from each
 /// swap-out to the swap-ins of its copy.
 pub(crate) fn trace(data: &Value) -> String {
