@@ -14,8 +14,8 @@ For every model of testdata/models that onnxruntime-training 1.19.2 can run on t
 - `lmsc verify` accepts each rewritten model and rejects damaged ones;
 - the same call writes the same bytes.
 
-Prints one line a model and the sums. LMSC names the program; arguments select models by parts of their paths, and
---all adds the variants of full-size models and those that take gigabytes.
+Prints one line a model and the sums. LMSC names the program; arguments select models by parts of their paths. --tiny adds all
+variants of small models, and --all those of full-size models, too, some of which take gigabytes.
 """
 
 import contextlib
@@ -50,8 +50,10 @@ QUICKLY = ["--effort", "10"]
 
 # Models with more bytes of inputs than this run under one plan only: the others would tell nothing new in minutes.
 LARGE = 16 << 20
-# Full-size models of which one graph is checked always.
-QUICK = {"charlstm", "densenet121", "resnet18", "resnet50"}
+# Full-size models of which one graph is checked always, and the graphs of small models that are: gradients as onnxruntime-training
+# writes them, and steps with an optimizer in its operators and in those of ONNX.
+QUICK = {"charlstm", "resnet50"}
+QUICK_GRAPHS = {("training_model.onnx",), ("step", "train_step_adamw_std.onnx"), ("std", "train_sgd.onnx")}
 # onnx's reference evaluator computes convolutions in Python.
 SLOW_TO_EVALUATE = 200_000
 
@@ -664,21 +666,22 @@ def check_variables(report: Report) -> None:
 # --- the whole -------------------------------------------------------------------------------------------------------
 
 
-def models(selected: list[str], everything: bool) -> list[Path]:
+def models(selected: list[str], options: list[str]) -> list[Path]:
     """The graphs to check, those that take longest first."""
     left_out = ("optimizer_model", "forward")
     found = [path for path in sorted(MODELS.rglob("*.onnx")) if not path.name.startswith(left_out)]
     # ONNX's own cases are of operators that the runtime does not have; the other is wrong and there to be refused.
     found = [path for path in found if not {"onnx_preview_training", "tiny_bert_dynseq_bad"} & set(path.parts)]
-    if not everything:
-        found = [path for path in found if is_quick(*path.relative_to(MODELS).parts)]
+    if "--all" not in options:
+        is_tiny = "--tiny" in options
+        found = [path for path in found if is_quick(*(parts := path.relative_to(MODELS).parts)) or is_tiny and "tiny_" in parts[0]]
     if selected:
         found = [path for path in found if any(part in str(path.relative_to(MODELS)) for part in selected)]
     return sorted(found, key=lambda path: ("tiny" in str(path), -path.stat().st_size))
 
 
 def is_quick(model: str, *graph: str) -> bool:
-    return model.startswith("tiny_") or (model in QUICK and graph == ("training_model.onnx",))
+    return graph in QUICK_GRAPHS if model.startswith("tiny_") else model in QUICK and graph == ("training_model.onnx",)
 
 
 def work(path: Path, answer: multiprocessing.connection.Connection) -> None:
@@ -723,8 +726,9 @@ def in_parallel(paths: list[Path], processes: int) -> Iterator[tuple[Path, Repor
 
 def main() -> int:
     started = time.monotonic()
-    selected = [argument for argument in sys.argv[1:] if argument != "--all"]
-    paths = models(selected, everything="--all" in sys.argv[1:])
+    options = [argument for argument in sys.argv[1:] if argument.startswith("--")]
+    selected = [argument for argument in sys.argv[1:] if argument not in options]
+    paths = models(selected, options)
     passed = failed = checks = 0
     if not selected:
         types, variables = Report(), Report()

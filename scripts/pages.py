@@ -27,7 +27,7 @@ PAGES = {
     "plan": (f"plan {RESNET} --dim batch=32 --budget 0.6x --effort 5 --compare all", True),
     "sweep": (f"sweep {RESNET} --dim batch=8..32 --budget 0.3x..1x --steps 6 --effort 5", True),
     "fit": (f"fit {RESNET} --effort 5", True),
-    "run": (f"run {TINY} --synthetic --steps 2", False),
+    "run": (f"run {TINY} --steps 2", False),
 }
 
 # A quarter of the pixels each way; a cell is a pixel of that picture after a blur over its neighbours.

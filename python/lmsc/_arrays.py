@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from . import _dlpack
 from ._lmsc import InputError
 
 _NUMPY = {
@@ -24,9 +25,6 @@ _ML_DTYPES = {
 """Names of those that the package ml_dtypes adds to NumPy."""
 
 _ELEMENTS = {name: element for element, name in {**_NUMPY, **_ML_DTYPES}.items()}
-
-_HOST = 1
-"""The number of the processor among DLPack's kinds of devices."""
 
 _BITS = {1: "uint8", 2: "int16"}
 """Types of PyTorch with the bits of those that NumPy has not, by bytes."""
@@ -56,23 +54,38 @@ def _of_torch(tensor: Any) -> tuple[str, list[int], np.ndarray[Any, Any]]:
     return _ELEMENTS[name], list(tensor.shape), tensor.numpy()
 
 
-def given(values: Mapping[str, Any], elements: Mapping[str, str]) -> list[tuple[str, str, list[int], memoryview]]:
+Bytes: TypeAlias = memoryview | _dlpack.OnGpu
+"""Bytes on the host, or on a GPU."""
+
+
+def given(values: Mapping[str, Any], elements: Mapping[str, str], gpu: int | None = None) -> list[tuple[str, str, list[int], Bytes]]:
     """The values as names, element types, extents and bytes.
 
     Arrays of NumPy and of all that has DLPack keep their type. Numbers and lists get the type that is expected by `elements`.
+    An array with DLPack on the GPU of this number stays there; from other GPUs its owner copies it to the host.
     """
-    return [(name, *_one(name, value, elements.get(name))) for name, value in values.items()]
+    return [(name, *_one(name, value, elements.get(name), gpu)) for name, value in values.items()]
 
 
-def _one(name: str, value: Any, expected: str | None) -> tuple[str, list[int], memoryview]:
+def _of_gpu(value: Any) -> tuple[str, list[int], _dlpack.OnGpu]:
+    """An array on a GPU, where it is."""
+    if type(value).__module__.partition(".")[0] == "torch":
+        value = value.detach().contiguous()
+    view = _dlpack.OnGpu(value)
+    return view.element, view.shape, view
+
+
+def _one(name: str, value: Any, expected: str | None, gpu: int | None) -> tuple[str, list[int], Bytes]:
     try:
+        if gpu is not None and _dlpack.place_of(value) == (_dlpack.CUDA, gpu):
+            return _of_gpu(value)
         if type(value).__module__.partition(".")[0] == "torch" or "torch" in sys.modules and _is_tensor(value):
             element, shape, array = _of_torch(value)
         else:
             if isinstance(value, (np.ndarray, np.generic)):
                 array = np.asarray(value)
             elif hasattr(value, "__dlpack__"):
-                on_host = value.__dlpack_device__()[0] == _HOST
+                on_host = _dlpack.place_of(value)[0] == _dlpack.HOST
                 # Its owner copies what is on a GPU to the host; NumPy asks for that from 2.1 on.
                 array = np.from_dlpack(value) if on_host else np.from_dlpack(value, device="cpu")
             else:

@@ -14,14 +14,15 @@ from . import _arrays, _lmsc
 class Session:
     """A compiled step on a device, with its state, which stays there from step to step.
 
-    Values are given by name: NumPy arrays, any object with DLPack, numbers or lists. They are copied to the device, and results
-    come as NumPy arrays. A step runs without the interpreter's lock; Ctrl-C ends a loop after the step.
+    Values are given by name: NumPy arrays, any object with DLPack, numbers or lists. They are copied to the device, on a GPU directly
+    from arrays that are on the same one, and results come as NumPy arrays. A step runs without the interpreter's lock; Ctrl-C ends a loop after the step.
     """
 
     def __init__(self, session: _lmsc.Session) -> None:
         self._session = session
         self._inputs, self._variables = ({n: (e, tuple(d)) for n, e, d in t} for t in (session.inputs(), session.variables()))
         self._outputs = [n for n, _, _ in session.outputs()]
+        self._gpu = session.gpu()
         self._elements = {n: e for n, (e, _) in {**self._inputs, **self._variables}.items()}
 
     @property
@@ -71,7 +72,7 @@ class Session:
             InputError: An input is not what the step takes, or has no value; the message names it.
             Refusal: The device fails.
         """
-        given = _arrays.given(inputs or {}, self._elements)
+        given = _arrays.given(inputs or {}, self._elements, self._gpu)
         return _arrays.arrays(self._session.step(given, self._outputs if fetch is None else list(fetch)))
 
     def set(self, values: Mapping[str, Any]) -> None:
@@ -80,7 +81,7 @@ class Session:
         Raises:
             InputError: The step takes no value of this name and type; the message names it.
         """
-        self._session.set(_arrays.given(values, self._elements))
+        self._session.set(_arrays.given(values, self._elements, self._gpu))
 
     load_state = set
 

@@ -48,7 +48,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("needs a C++ compiler, and Linux")
     folder = tmp_path_factory.mktemp("cuda")
     library = folder / "libcuda.so.1"
-    source = ROOT / "runtime/tests/shim/null.cpp"
+    source = ROOT / "runtime/cuda/tests/shim/null.cpp"
     subprocess.run([CXX, "-std=c++17", "-O1", "-fPIC", "-shared", source, "-ldl", "-o", library], check=True)
     for name in ("libcublas.so.13", "libcudnn.so.9", "libnvrtc.so.13"):
         shutil.copy(library, folder / name)

@@ -25,6 +25,9 @@ const FOREIGN_FEATURES: &[&str] = &["melior", "candle"];
 /// tested does, which `--workspace` makes the same.
 const RATIOS: [&str; 8] = ["bench", "--profile", "dev", "--workspace", "--bench", "ratios", "--", "--short"];
 
+/// All tests but those in documentation, which are a step of their own, so that the name of a failed step says which failed.
+const TESTS: [&str; 4] = ["--lib", "--bins", "--tests", "--examples"];
+
 /// The program with a pass of its own that the tutorial shows: a workspace of its own, as any other program.
 const OWN_PASS: &str = "examples/own-pass/Cargo.toml";
 
@@ -43,7 +46,7 @@ enum Needs {
     Nothing,
     /// Cargo builds in the workspace's target folder, which it locks: such steps run one after another.
     Folder,
-    /// The program that the step `test` builds: the step runs after it.
+    /// The programs that the step `build` builds: the step runs after it.
     Program,
     ProgramAndFolder,
 }
@@ -63,15 +66,16 @@ const fn step(name: &'static str, needs: Needs, run: fn(&mut Job<'_>) -> bool) -
 }
 
 /// The steps, in order: what fails fastest first. `.github/workflows/ci.yml` lists the first [`GATE`], which `cargo xtask tidy` checks.
-pub(crate) const STEPS: [Step; 22] = [
+pub(crate) const STEPS: [Step; 25] = [
     step("fmt", Needs::Nothing, |job| {
         job.cargo(&["fmt", "--all", "--check"], &[])
             && job.cargo(&["fmt", "--manifest-path", OWN_PASS, "--check"], &[])
     }),
     step("tidy", Needs::Nothing, tidy),
     step("clippy", Needs::Folder, clippy),
-    // Doc tests are a step of their own below, so that each failure is told by its step's name.
-    step("test", Needs::Folder, |job| job.test(&["--lib", "--bins", "--tests", "--examples"])),
+    step("build", Needs::Folder, |job| job.test(&[&TESTS[..], &["--no-run"]].concat())),
+    // The folder is not locked while tests run, so other steps build meanwhile.
+    step("test", Needs::Program, |job| job.test(&TESTS)),
     step("doc-test", Needs::Folder, |job| job.test(&["--doc"]) && own_pass(job)),
     step("doc", Needs::Folder, doc),
     step("ratios", Needs::Folder, |job| job.cargo(&RATIOS, &[])),
@@ -86,8 +90,11 @@ pub(crate) const STEPS: [Step; 22] = [
     step("onnx", Needs::Program, |job| job.script("check-onnx", &[])),
     step("python", Needs::Folder, |job| job.script("check-python", &[])),
     step("survival", Needs::Program, |job| job.script("check-survival", &[])),
-    step("docs", Needs::Program, |job| job.script("check-docs", &[])),
+    step("docs", Needs::Program, |job| job.script("check-docs", &[]) && job.script("check-release", &[])),
+    // It builds nothing; but as the step `mlir` it may install Debian's packages, one at a time.
+    step("pages", Needs::ProgramAndFolder, |job| job.script("check-pages", &[])),
     // Experiments, and the longer part of what the step `test` has a few seconds of; they run where they are named.
+    step("ort-all", Needs::Program, |job| job.script("check-ort", &["--tiny"])),
     step("python-all", Needs::ProgramAndFolder, |job| job.script("check-python-all", &[])),
     step("candle", Needs::Folder, candle),
     // It builds in a folder of its own.
@@ -95,7 +102,7 @@ pub(crate) const STEPS: [Step; 22] = [
 ];
 
 /// The number of steps that run without being named. Those after them take longer than a change can wait for.
-pub(crate) const GATE: usize = 19;
+pub(crate) const GATE: usize = 21;
 
 /// Runs the steps and prints the table of their times.
 ///
@@ -134,7 +141,7 @@ fn target(root: &Path) -> PathBuf {
     root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
-/// The program that the step `test` builds, if it is there.
+/// The program that the step `build` builds, if it is there.
 fn built_program(root: &Path) -> Option<PathBuf> {
     let program = target(root).join("debug/lmsc");
     program.exists().then_some(program)
@@ -213,7 +220,7 @@ fn candle(job: &mut Job<'_>) -> bool {
 /// The kernels of CUDA devices on the processor, under sanitizers; without them, and their device, they are part of `test`.
 fn kernels(job: &mut Job<'_>) -> bool {
     let needed = [("LMSC_REQUIRE_CXX", "1"), ("LMSC_SANITIZERS", "1")];
-    // As `test` built it.
+    // As `build` built it.
     job.cargo(&["test", "--workspace", "--test", "cuda_kernels"], &needed)
 }
 
@@ -239,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_gate_ends_with_the_documentation() {
-        assert_eq!(STEPS[GATE - 1].name, "docs");
+        assert_eq!(STEPS[GATE - 1].name, "pages");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus, Stdio};
 /// One run of a step.
 pub(super) struct Job<'a> {
     pub(super) root: &'a Path,
-    /// The program that the step `test` has built in this call of `cargo xtask ci`.
+    /// The program that the step `build` has built in this call of `cargo xtask ci`.
     pub(super) program: Option<PathBuf>,
     pub(super) tests: Tests,
     pub(super) output: Output,

@@ -89,7 +89,7 @@ impl Board<'_> {
         }
     }
 
-    /// The next step to run, and whether the step `test` has built the program. Waits while one may become startable.
+    /// The next step to run, and whether the step `build` has built the program. Waits while one may become startable.
     fn next(&self) -> Option<(usize, bool)> {
         let mut states = self.lock();
         loop {
@@ -99,7 +99,7 @@ impl Board<'_> {
             }
             if let Some(at) = (0..self.steps.len()).find(|&at| self.may_start(&states, at)) {
                 states.states[at] = State::Running;
-                return Some((at, self.test().is_some_and(|test| states.has_ended(test))));
+                return Some((at, self.build().is_some_and(|build| states.has_ended(build))));
             }
             states = self.ended.wait(states).unwrap_or_else(PoisonError::into_inner);
         }
@@ -109,21 +109,21 @@ impl Board<'_> {
     fn may_start(&self, states: &States, at: usize) -> bool {
         let is_running = |other: &usize| matches!(states.states[*other], State::Running);
         let waits_for_program =
-            self.steps[at].needs.runs_program() && self.test().is_some_and(|test| !states.has_ended(test));
+            self.steps[at].needs.runs_program() && self.build().is_some_and(|build| !states.has_ended(build));
         let waits_for_folder =
             self.builds(at) && (0..self.steps.len()).filter(is_running).any(|other| self.builds(other));
         matches!(states.states[at], State::Waiting) && !waits_for_program && !waits_for_folder
     }
 
-    /// Whether the step has cargo build in the workspace's target folder. Without the step `test`, scripts build the program.
+    /// Whether the step has cargo build in the workspace's target folder. Without the step `build`, scripts build the program.
     fn builds(&self, at: usize) -> bool {
         let needs = self.steps[at].needs;
-        needs.builds() || needs.runs_program() && self.test().is_none()
+        needs.builds() || needs.runs_program() && self.build().is_none()
     }
 
-    /// The index of the step `test`, if it is part of this call.
-    fn test(&self) -> Option<usize> {
-        self.steps.iter().position(|step| step.name == "test")
+    /// The index of the step `build`, if it is part of this call.
+    fn build(&self) -> Option<usize> {
+        self.steps.iter().position(|step| step.name == "build")
     }
 
     fn lock(&self) -> MutexGuard<'_, States> {
@@ -195,7 +195,7 @@ mod tests {
             BUILDING.fetch_sub(1, SeqCst);
             others == 0
         };
-        let steps = ["a", "test", "b", "c"].map(|name| step(name, Needs::Folder, build));
+        let steps = ["a", "build", "b", "c"].map(|name| step(name, Needs::Folder, build));
         assert_eq!(results(&steps, true, 4), [Some(true); 4]);
     }
 
@@ -204,7 +204,7 @@ mod tests {
         static BUILT: AtomicUsize = AtomicUsize::new(0);
         let steps = [
             step("first", Needs::Program, |_| BUILT.load(SeqCst) == 1),
-            step("test", Needs::Folder, |_| {
+            step("build", Needs::Folder, |_| {
                 (0..1000).for_each(|_| std::thread::yield_now());
                 BUILT.fetch_add(1, SeqCst) == 0
             }),

@@ -322,6 +322,8 @@ API int cuStreamDestroy_v2(Stream* stream) {
     return OK;
 }
 API int cuStreamSynchronize(Stream* stream) {
+    // Nobody else works in the default stream.
+    if (!stream) return OK;
     if (stream->graph) return INVALID;
     stream->drain();
     return failed.exchange(false) ? ILLEGAL : OK;
@@ -574,6 +576,20 @@ API int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, Stream* stre
     });
     if (waits_for_it && !stream->graph) stream->drain();
     return OK;
+}
+API int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Stream* stream) {
+    if (!is_device(to, bytes) || !is_device(from, bytes)) return INVALID;
+    const unsigned held = jitter();
+    stream->push([=] {
+        linger(INPUT, held);
+        memcpy((void*)to, (const void*)from, bytes);
+    });
+    return OK;
+}
+// Of memory of the device, its type (2) is that of a device (2), and the device's number (9) is 0.
+API int cuPointerGetAttribute(unsigned* value, int attribute, uint64_t at) {
+    if (!is_device(at, 1)) return INVALID;
+    return *value = attribute == 2 ? 2 : 0, OK;
 }
 
 // An image is nothing, or where a library is, whose kernels are those of the module alone.

@@ -169,7 +169,8 @@ API int cuCtxSynchronize() { return OK; }
 
 API int cuStreamCreate(Stream** stream, unsigned) { return *stream = new Stream, OK; }
 API int cuStreamDestroy_v2(Stream* stream) { return delete stream, OK; }
-API int cuStreamSynchronize(Stream* stream) { return host = std::max(host, stream->time), OK; }
+// Nobody else works in the default stream, which is null.
+API int cuStreamSynchronize(Stream* stream) { return host = stream ? std::max(host, stream->time) : host, OK; }
 API int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
     if (!is_capturing) stream->time = std::max(stream->time, event->time);
     return OK;
@@ -291,6 +292,14 @@ API int cuMemcpyHtoDAsync_v2(uint64_t to, const void*, size_t bytes, Stream* str
 }
 API int cuMemcpyDtoHAsync_v2(void*, uint64_t from, size_t bytes, Stream* stream) {
     return copy("out", from, bytes, stream);
+}
+API int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Stream* stream) {
+    return is_device(from, bytes) ? copy("within", to, bytes, stream) : INVALID;
+}
+// Of memory here, its type (2) is that of a device (2), and the device's number (9) is 0.
+API int cuPointerGetAttribute(unsigned* value, int attribute, uint64_t at) {
+    if (!is_device(at, 1)) return INVALID;
+    return *value = attribute == 2 ? 2 : 0, OK;
 }
 
 API int cuModuleLoadData(Module** module, const void* image) {
