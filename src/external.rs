@@ -36,12 +36,12 @@ pub(crate) fn relocate(
     if locations.is_empty() {
         return Ok(Vec::new());
     }
-    let there = match output.parent() {
+    let target = match output.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     let real = |path: &Path| path.canonicalize().map_err(|e| Error::reading(path, &e));
-    let (from, to) = (real(folder)?, real(there)?);
+    let (from, to) = (real(folder)?, real(target)?);
     if from == to {
         return Ok(Vec::new());
     }

@@ -156,22 +156,22 @@ mod tests {
         let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));
         let bar = ProgressBar::with_draw_target(None, target);
         let listener = Listener::with(problem.compute_nanos(), bar);
-        let told = Mutex::new(Vec::new());
+        let reported = Mutex::new(Vec::new());
         let watch = |episode: &Episode| {
             listener.hear(episode);
             listener.bar.force_draw();
             let percent = |nanos: u64| 100.0 * nanos as f64 / problem.compute_nanos() as f64;
             let (best, this) = (percent(episode.best_nanos), percent(episode.overhead_nanos));
-            told.lock().unwrap().push((best, this));
+            reported.lock().unwrap().push((best, this));
         };
         let learning = Learning { episodes: 6, watch: Some(&watch), ..Learning::default() };
         let request = Request { recompute: true, ..Request::new(&problem, 118 << 20) };
         dqn::plan(&request, &learning).unwrap();
-        let told = told.into_inner().unwrap();
-        assert_eq!(told.len(), 6);
+        let reported = reported.into_inner().unwrap();
+        assert_eq!(reported.len(), 6);
         let mut least = f64::INFINITY;
         let screen = screen.0.lock().unwrap().clone();
-        for (at, (best, this)) in told.iter().enumerate() {
+        for (at, (best, this)) in reported.iter().enumerate() {
             least = least.min(*this);
             let end = format!("best overhead so far +{least:.2} %, this episode +{this:.2} %");
             let is_of =

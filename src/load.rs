@@ -245,9 +245,9 @@ fn check_without_stale(graph: &mut Graph) -> Result<Option<String>, Violations> 
 /// The name of a tensor on the device that has bytes but no address.
 fn unplaced(graph: &Graph) -> Option<String> {
     let storages = Storages::of(graph);
-    let there =
+    let needs_address =
         |storage: &Storage| graph.value(storage.root).place == Place::Device && storage.bytes > Bytes::ZERO;
-    let found = storages.iter().find(|(_, storage)| !storage.on_host && there(storage));
+    let found = storages.iter().find(|(_, storage)| !storage.on_host && needs_address(storage));
     found.map(|(_, storage)| graph.value(storage.root).name.to_string())
 }
 

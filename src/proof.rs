@@ -75,20 +75,20 @@ fn verdict(
 ) -> Result<String, Error> {
     let facts = ProofFacts::from(proof);
     if args.json {
-        let mut told = json!({ "format": 1, "equal": true, "proof": facts });
+        let mut answer = json!({ "format": 1, "equal": true, "proof": facts });
         if !warnings.is_empty() {
-            told["warnings"] = json!(warnings);
+            answer["warnings"] = json!(warnings);
         }
         match guarantee {
             Guarantee::None => {}
-            Guarantee::Unstated => told["memory"] = json!(null),
-            Guarantee::Holds(peak) => told["memory"] = json!({ "holds": true, "peak": peak.0 }),
+            Guarantee::Unstated => answer["memory"] = json!(null),
+            Guarantee::Holds(peak) => answer["memory"] = json!({ "holds": true, "peak": peak.0 }),
             Guarantee::Lost(why) => {
-                told["memory"] = json!({ "holds": false, "why": why });
-                return Err(lost(&facts.to_text(), why).with_answer(told.to_string()));
+                answer["memory"] = json!({ "holds": false, "why": why });
+                return Err(lost(&facts.to_text(), why).with_answer(answer.to_string()));
             }
         }
-        return Ok(told.to_string() + "\n");
+        return Ok(answer.to_string() + "\n");
     }
     let equal = facts.to_text();
     match guarantee {
@@ -205,13 +205,13 @@ fn align_weights(first: &Graph, from: Option<&Path>, second: &mut Graph, to: Opt
     let (Some(from), Some(to)) = (from, to) else { return };
     for index in 0..second.initializers.len() {
         let initializer = &second.initializers[index];
-        let there = first.value_named(&second.value(initializer.value).name);
-        let there = there.and_then(|value| first.initializers.iter().find(|i| i.value == value));
-        if let Some(there) = there
-            && there.data != initializer.data
-            && same_weights((from, &there.data), (to, &initializer.data)).is_some_and(|same| same)
+        let other = first.value_named(&second.value(initializer.value).name);
+        let other = other.and_then(|value| first.initializers.iter().find(|i| i.value == value));
+        if let Some(other) = other
+            && other.data != initializer.data
+            && same_weights((from, &other.data), (to, &initializer.data)).is_some_and(|same| same)
         {
-            second.initializers[index].data = there.data.clone();
+            second.initializers[index].data = other.data.clone();
         }
     }
 }

@@ -328,12 +328,12 @@ impl Report {
         line("after", memory_line(&self.after));
         if let Some(budget) = self.budget {
             let taken = Bytes(self.after.peak.saturating_add(self.constants));
-            let room = Bytes(budget).saturating_sub(taken);
+            let spare = Bytes(budget).saturating_sub(taken);
             let constants = match self.constants {
                 0 => String::new(),
                 bytes => format!(", {} for constants of kernels", Bytes(bytes)),
             };
-            line("budget", format!("{}{constants}, {room} to spare", Bytes(budget)));
+            line("budget", format!("{}{constants}, {spare} to spare", Bytes(budget)));
         }
         if self.passes.is_empty() && self.budget.is_none() {
             line("plan", "none: without --budget the model is written as it is".to_owned());
