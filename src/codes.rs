@@ -45,7 +45,7 @@ pub enum Code {
     NotAModel,
     /// A model is damaged, or not a valid graph.
     Model,
-    /// A model has an operator, a version or a type that lmsc does not know.
+    /// A model has an operator, a version or a type that lmsc does not support.
     Unsupported,
     /// A dimension or an extent is not given, or contradicts another.
     Dimension,

@@ -13,8 +13,8 @@ use crate::defaults::Defaults;
 use crate::error::note;
 use crate::{Code, Error, help, run, term};
 
-/// Runs the command with these arguments, of which the first is the program's name, and returns the exit code. Results go to
-/// standard output, errors to standard error.
+/// The exit code of the command with these arguments, of which the first is the program's name. Runs the command; results
+/// go to standard output, errors to standard error.
 pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     lmsc_onnx::file::exit_on_truncation();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -58,7 +58,8 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     finish(result, &mut out, wants_json)
 }
 
-/// Prints the answer, and returns the exit code. With `wants_json` an error is JSON on standard output, too.
+/// Prints the answer or the error, and returns the exit code. With `wants_json`, an error is also printed to standard
+/// output, as JSON.
 fn finish(result: Result<String, Error>, out: &mut dyn Write, wants_json: bool) -> u8 {
     let result = result.and_then(|text| {
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

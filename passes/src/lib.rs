@@ -75,7 +75,7 @@ pub trait Pass: Sync {
     /// A noun phrase without a full stop, for `lmsc passes`.
     fn summary(&self) -> &'static str;
 
-    /// What the pass may change; the check that proves its result follows from it.
+    /// The kind of changes that the pass may make; it selects the check that proves the result.
     fn kind(&self) -> Kind {
         Kind::Memory
     }
@@ -89,7 +89,7 @@ pub trait Pass: Sync {
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError>;
 }
 
-/// What a pass may change; the check that proves its result follows from it ([`Pipeline::prove`]).
+/// The kind of changes that a pass may make; it selects the check that proves the result ([`Pipeline::prove`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// The order of nodes, how often they run, and the places of values: [`lmsc_ir::equiv::check`] proves the
@@ -332,9 +332,9 @@ pub enum PassError {
     /// A plan and a pass contradict each other: a bug of lmsc.
     #[error("pass {pass}: {what}")]
     Ours {
-        /// The pass that noticed.
+        /// The pass that found it.
         pass: &'static str,
-        /// What is wrong.
+        /// The contradiction.
         what: String,
     },
     /// The graph broke an invariant: a bug of the named pass.
@@ -352,7 +352,7 @@ pub enum PassError {
 pub struct NotGiven {
     /// Whether the file does not contain a plan.
     pub is_unreadable: bool,
-    /// What is wrong with the plan, without the file's name.
+    /// The fault of the plan, without the file's name.
     pub fault: String,
     /// The message with the file's name and advice.
     pub message: Message,

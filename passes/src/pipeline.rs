@@ -138,7 +138,7 @@ impl<'p> Pipeline<'p> {
         self.steps.iter().map(|step| step.pass)
     }
 
-    /// The strongest kind among the passes: what they may change together.
+    /// The broadest kind among the passes.
     pub fn kind(&self) -> Kind {
         self.passes().map(|pass| pass.kind()).max().unwrap_or(Kind::Memory)
     }

@@ -241,7 +241,7 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-/// The reads of one copy that came back, and the views through which they read it.
+/// The reads of one swapped-in copy, and the views through which they read it.
 struct Views<'a, 'g> {
     rewriter: &'a mut Rewriter<'g>,
     root: ValueId,
