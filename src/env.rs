@@ -83,22 +83,22 @@ pub fn env(args: &EnvArgs, out: &mut dyn Write) -> Result<(), Error> {
     if let Some(path) = &args.trace {
         let lines = trace::to_lines(problem, task.name());
         if path == Path::new("-") {
-            return say(out, lines.trim_end());
+            return write_line(out, lines.trim_end());
         }
         return write_atomically(path, |w| w.write_all(lines.as_bytes()));
     }
     let asked = task.question(named("auto")?, true, args.recompute).request;
     let request = Request { granularity: Granularity::Whole, scheduler: scheduler(args.scheduler), ..asked };
     let mut env = Env::new(&request).map_err(|refused| does_not_fit(&task, &refused))?;
-    say_json(out, &hello(&env, &request, task.name()))?;
+    write_json(out, &hello(&env, &request, task.name()))?;
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|e| Error::reading(Path::new("-"), &e))?;
         if line.trim().is_empty() {
             continue;
         }
         match answer(&mut env, &line) {
-            Ok(answer) => say(out, &answer)?,
-            Err(error) => say_json(out, &Complaint { error })?,
+            Ok(answer) => write_line(out, &answer)?,
+            Err(error) => write_json(out, &Complaint { error })?,
         }
     }
     Ok(())
@@ -151,12 +151,12 @@ fn hello<'a>(env: &Env, request: &Request, name: &'a str) -> Hello<'a> {
     }
 }
 
-fn say_json(out: &mut dyn Write, line: &impl Serialize) -> Result<(), Error> {
-    say(out, &serde_json::to_string(line).expect("an answer is JSON"))
+fn write_json(out: &mut dyn Write, line: &impl Serialize) -> Result<(), Error> {
+    write_line(out, &serde_json::to_string(line).expect("an answer is JSON"))
 }
 
 /// Writes a line and flushes it.
-fn say(out: &mut dyn Write, line: &str) -> Result<(), Error> {
+fn write_line(out: &mut dyn Write, line: &str) -> Result<(), Error> {
     match writeln!(out, "{line}").and_then(|()| out.flush()) {
         // The reader of a pipe may have closed it.
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::writing(Path::new("-"), &e)),

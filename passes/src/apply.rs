@@ -21,7 +21,7 @@ use crate::rewrite::{Way, add_again, add_copy, add_join, order_what_computes};
 pub struct Mismatch {
     /// The index of the step in the plan's schedule.
     pub step: usize,
-    /// The reason.
+    /// What is wrong with the step.
     pub what: &'static str,
 }
 
@@ -87,7 +87,7 @@ pub fn apply(
     Ok(steps)
 }
 
-/// Addresses by the step that brings or computes the bytes; `None` for tensors that are resident at the start.
+/// Addresses by the step that brings or computes the bytes; `None` for tensors that are present at the start.
 #[derive(Default)]
 struct Addresses {
     /// The address of a tensor's first byte.

@@ -21,8 +21,8 @@ impl Pass for HoistShapes {
         let ticks = graph.ticks();
         let tick = |id: NodeId| ticks[id.as_u32() as usize];
         let looks = |id: NodeId| graph.node(id).op.effects().shape_only;
-        // The number of computing nodes before each tick. A shape query does not move past copies and other shape
-        // queries only.
+        // The number of computing nodes before each tick: a shape query moves only if one of them runs between its
+        // producer and the query.
         let copies = |id: NodeId| graph.node(id).op.is_swap() || graph.node(id).op.is_join();
         let computes = |&id: &NodeId| !looks(id) && !copies(id);
         let mut before = Vec::with_capacity(graph.order().len());

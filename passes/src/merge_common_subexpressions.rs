@@ -55,7 +55,7 @@ impl Pass for MergeCommonSubexpressions {
             let Some(key) = merging.key(graph, id) else { continue };
             let alike = first_of.entry(key).or_default();
             let first = alike.iter().copied().find(|&first| same(graph, first, id));
-            match first.filter(|_| merging.may_go(graph, id)) {
+            match first.filter(|_| merging.may_be_merged(graph, id)) {
                 Some(first) => {
                     let results = |id: NodeId| graph.node(id).results.iter().copied();
                     instead
@@ -125,7 +125,7 @@ impl Merging {
     }
 
     /// Whether another node may replace this one.
-    fn may_go(&self, graph: &Graph, id: NodeId) -> bool {
+    fn may_be_merged(&self, graph: &Graph, id: NodeId) -> bool {
         let node = graph.node(id);
         node.after.is_empty() && !node.defines().any(|value| self.named.contains(&value))
     }

@@ -87,7 +87,7 @@ impl<'p> Pipeline<'p> {
     pub fn parse_with(text: &str, passes: &[&'p dyn Pass]) -> Result<Pipeline<'p>, PassError> {
         let mut pipeline = Pipeline::new();
         for call in calls(text) {
-            let (name, options) = taken_apart(call)?;
+            let (name, options) = parsed_call(call)?;
             let pass = passes.iter().find(|pass| pass.name() == name).ok_or_else(|| {
                 let instead = words::instead(name, passes.iter().map(|pass| pass.name()), "passes");
                 PassError::Call(format!("there is no pass `{name}`; {instead}").into())
@@ -212,7 +212,7 @@ fn calls(text: &str) -> impl Iterator<Item = &str> {
 type Given<'t> = Vec<(&'t str, &'t str)>;
 
 /// The name of the pass in `name{option=value,option=value}`, and its options.
-fn taken_apart(call: &str) -> Result<(&str, Given<'_>), PassError> {
+fn parsed_call(call: &str) -> Result<(&str, Given<'_>), PassError> {
     let Some((name, rest)) = call.split_once('{') else { return Ok((call.trim(), Vec::new())) };
     let pairs = rest.strip_suffix('}').map(|inner| inner.split(',').map(|pair| pair.split_once('=')));
     let pairs = pairs.and_then(|pairs| pairs.collect::<Option<Vec<_>>>());
@@ -232,7 +232,7 @@ mod tests {
     fn a_comma_within_braces_belongs_to_the_options() {
         let found: Vec<&str> = calls("a{x=1,y=2},b,c{z=3}").collect();
         assert_eq!(found, ["a{x=1,y=2}", "b", "c{z=3}"]);
-        assert_eq!(taken_apart(found[0]).unwrap(), ("a", vec![("x", "1"), ("y", "2")]));
+        assert_eq!(parsed_call(found[0]).unwrap(), ("a", vec![("x", "1"), ("y", "2")]));
     }
 
     #[test]

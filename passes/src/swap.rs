@@ -274,7 +274,7 @@ impl Views<'_, '_> {
         }
         let view = self.rewriter.graph.producer(value).expect("a view is the result of a node");
         let operand = self.rewriter.graph.node(view).operands[0].expect("a view has an operand");
-        let made = if self.is_ours(value, 0) {
+        let made = if self.is_read_by_uses_only(value, 0) {
             // Every use reads this copy, or has a view of an earlier copy: the view itself moves and keeps its
             // name. In its old place it would keep the original on the device.
             let base = self.of_copy(operand, at);
@@ -296,7 +296,7 @@ impl Views<'_, '_> {
     }
 
     /// Whether only the uses of this copy and of earlier ones read the view, directly or through other views.
-    fn is_ours(&self, value: ValueId, depth: usize) -> bool {
+    fn is_read_by_uses_only(&self, value: ValueId, depth: usize) -> bool {
         let rewriter = &self.rewriter;
         let view = rewriter.graph.producer(value).expect("a view is the result of a node");
         depth < tflms::MAX_VIEWS
@@ -313,7 +313,7 @@ impl Views<'_, '_> {
                                 .node(node)
                                 .defines()
                                 .next()
-                                .is_some_and(|v| self.is_ours(v, depth + 1))
+                                .is_some_and(|v| self.is_read_by_uses_only(v, depth + 1))
                 })
             })
     }

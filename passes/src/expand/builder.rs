@@ -174,7 +174,7 @@ impl<'g> Builder<'g> {
 
     /// Adds an operator of two operands of one element type, with broadcasting.
     pub(super) fn binary(&mut self, op: &str, a: ValueId, b: ValueId) -> Option<ValueId> {
-        let dims = stretched(&self.dims(a), &self.dims(b))?;
+        let dims = broadcast(&self.dims(a), &self.dims(b))?;
         let compares = ["Equal", "Greater"].contains(&op);
         let element = if compares { ElementType::Bool } else { self.ty(a)?.element };
         Some(self.add(op, [], &[a, b], TensorType::new(element, dims)))
@@ -310,7 +310,7 @@ impl<'g> Builder<'g> {
 }
 
 /// The broadcast of the extents; `None` if they do not match.
-fn stretched(a: &[u64], b: &[u64]) -> Option<Vec<u64>> {
+fn broadcast(a: &[u64], b: &[u64]) -> Option<Vec<u64>> {
     let rank = a.len().max(b.len());
     let extent = |dims: &[u64], i: usize| (i + dims.len()).checked_sub(rank).map_or(1, |i| dims[i]);
     let of = |i| match (extent(a, i), extent(b, i)) {

@@ -21,7 +21,7 @@ use lmsc_ir::{
 
 use crate::place::Placement;
 
-/// The alignment of every address where the graph has none, in bytes: the width of the processor's vector loads.
+/// The alignment of every address where the graph has none, in bytes: the width of the processor's vectors.
 const ALIGNMENT: u64 = 64;
 
 /// The bytes, rounded up to the next aligned address.
@@ -213,8 +213,7 @@ impl<'a> Lowerer<'a> {
         let facts = self.graph.value(value);
         let at = match self.storages.get(storage).on_host {
             true => Some(self.slots[storage]),
-            // A value whose contents are known before the step has no address on the device, unless it has no
-            // bytes.
+            // A value that is known before the step has no bytes on the device, and no address; an empty one has 0.
             false if self.storages.get(storage).bytes == Bytes::ZERO => {
                 (facts.ty.byte_size() == Some(Bytes::ZERO)).then_some(0)
             }
