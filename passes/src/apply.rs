@@ -129,7 +129,7 @@ struct Presence {
     /// By value of the source graph, its name for the bytes of `root`.
     names: HashMap<ValueId, ValueId>,
     /// Pieces that came back since `root` was named: by first byte, the end and the value.
-    came: BTreeMap<u64, (u64, ValueId)>,
+    returned: BTreeMap<u64, (u64, ValueId)>,
 }
 
 struct Writer<'a> {
@@ -147,7 +147,7 @@ struct Writer<'a> {
     /// By piece, its copy on the host.
     hosts: SecondaryMap<PieceId, Option<ValueId>>,
     /// By tensor of the plan, the number of its bytes that are on the host between steps.
-    away: SecondaryMap<TensorId, u64>,
+    host_bytes: SecondaryMap<TensorId, u64>,
     /// By piece, the steps of its first copy and its last.
     copies: SecondaryMap<PieceId, Option<(usize, usize)>>,
     /// By piece, the step of its last copy to the host.
@@ -178,13 +178,13 @@ impl<'a> Writer<'a> {
         let mut copies: SecondaryMap<PieceId, Option<(usize, usize)>> = SecondaryMap::new();
         let mut last_out: SecondaryMap<PieceId, Option<usize>> = SecondaryMap::new();
         let mut hosts: SecondaryMap<PieceId, Option<ValueId>> = SecondaryMap::new();
-        let mut away: SecondaryMap<TensorId, u64> = SecondaryMap::new();
+        let mut host_bytes: SecondaryMap<TensorId, u64> = SecondaryMap::new();
         for (index, step) in plan.schedule.steps.iter().enumerate() {
             let (Instruction::Out(piece) | Instruction::In(piece)) = step.instruction else { continue };
             let tensor = plan.schedule.pieces[piece].tensor;
             let comes_first = copies[piece].is_none() && matches!(step.instruction, Instruction::In(_));
             if comes_first && plan.problem.tensors[tensor].given {
-                away[tensor] += plan.schedule.pieces[piece].len();
+                host_bytes[tensor] += plan.schedule.pieces[piece].len();
                 hosts[piece] = Some(bridge.root(plan.tensor_origin[tensor]));
             }
             copies[piece] = Some((copies[piece].map_or(index, |(first, _)| first), index));
@@ -195,7 +195,7 @@ impl<'a> Writer<'a> {
         let mut presences: SecondaryMap<TensorId, Presence> = SecondaryMap::new();
         for (tensor, _) in plan.problem.tensors.iter().filter(|(_, facts)| facts.given) {
             let root = bridge.root(plan.tensor_origin[tensor]);
-            if away[tensor] > 0 {
+            if host_bytes[tensor] > 0 {
                 graph.set_place(root, Place::Host);
                 continue;
             }
@@ -218,7 +218,7 @@ impl<'a> Writer<'a> {
             order: Vec::with_capacity(plan.schedule.steps.len()),
             presences,
             hosts,
-            away,
+            host_bytes,
             copies,
             last_out,
             stands_for: SecondaryMap::new(),
@@ -397,21 +397,23 @@ impl<'a> Writer<'a> {
     /// Joins the pieces that came back, and names the whole tensor.
     fn join(&mut self, tensor: TensorId, root: ValueId) {
         let presence = &mut self.presences[tensor];
-        let came = std::mem::take(&mut presence.came);
-        if came.is_empty() {
+        let returned = std::mem::take(&mut presence.returned);
+        if returned.is_empty() {
             return;
         }
         let (mut at, mut all) = (0, true);
-        for (&begin, &(end, _)) in &came {
+        for (&begin, &(end, _)) in &returned {
             all &= begin == at;
             at = end;
         }
         all &= at == self.plan.problem.tensors[tensor].bytes;
-        let pieces: Vec<(u64, ValueId)> =
-            came.iter().map(|(&begin, &(_, piece))| (elements(self.source, root, begin), piece)).collect();
-        let stayed = presence.root.filter(|_| !all);
-        let (node, whole) = add_join(self.graph, root, stayed, &pieces, Way::In);
-        if let Some((&begin, &(_, piece))) = came.first_key_value()
+        let pieces: Vec<(u64, ValueId)> = returned
+            .iter()
+            .map(|(&begin, &(_, piece))| (elements(self.source, root, begin), piece))
+            .collect();
+        let base = presence.root.filter(|_| !all);
+        let (node, whole) = add_join(self.graph, root, base, &pieces, Way::In);
+        if let Some((&begin, &(_, piece))) = returned.first_key_value()
             && let Place::DeviceAt(address) = self.graph.value(piece).place
         {
             self.graph.set_place(whole, Place::DeviceAt(address - begin));
@@ -432,7 +434,7 @@ impl<'a> Writer<'a> {
             let elements = elements(self.source, root, place);
             place == facts.bytes || byte(self.source, root, elements) == Some(place)
         });
-        let is_on_host = self.away[piece.tensor] == facts.bytes;
+        let is_on_host = self.host_bytes[piece.tensor] == facts.bytes;
         let variable = facts.given && facts.kept && (whole || is_on_host);
         if !facts.swappable || (facts.given || facts.kept) && !variable || !whole && !aligned {
             return self.mismatch("copies what cannot leave, or not whole elements of it");
@@ -450,7 +452,7 @@ impl<'a> Writer<'a> {
         let (node, host) = add_copy(self.graph, Way::Out, latest, root, range);
         self.hosts[piece] = Some(host);
         // The piece may be copied in again afterwards, to be read.
-        if self.is_away_at_the_end(piece) && self.last_out[piece] == Some(self.step) {
+        if self.ends_on_host(piece) && self.last_out[piece] == Some(self.step) {
             if is_whole {
                 self.graph.add_update(node, Update { variable: root, result: Some(0) });
             }
@@ -473,14 +475,14 @@ impl<'a> Writer<'a> {
         self.graph.set_place(copy, self.addresses.place(Some(self.step), tensor, begin));
         let presence = &mut self.presences[tensor];
         match bytes {
-            Some(bytes) => _ = presence.came.insert(bytes.start, (bytes.end, copy)),
+            Some(bytes) => _ = presence.returned.insert(bytes.start, (bytes.end, copy)),
             None => {
                 (presence.latest, presence.root) = (Some(copy), Some(copy));
                 presence.names.clear();
                 presence.names.extend(presence.version.map(|version| (version, copy)));
             }
         }
-        if self.is_away_at_the_end(piece) {
+        if self.ends_on_host(piece) {
             if is_given {
                 self.brought[piece].push(node);
             }
@@ -497,7 +499,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Whether the piece is on the host when a step ends, as it is when the step starts.
-    fn is_away_at_the_end(&self, piece: PieceId) -> bool {
+    fn ends_on_host(&self, piece: PieceId) -> bool {
         self.copies[piece].is_some_and(|(first, _)| {
             matches!(self.plan.schedule.steps[first].instruction, Instruction::In(_))
         })
@@ -515,7 +517,7 @@ impl<'a> Writer<'a> {
             let returned = latest.filter(|&copy| {
                 self.graph.producer(copy).is_some_and(|node| self.graph.node(node).op.is_swap_in())
             });
-            let (copy, left) = if self.is_away_at_the_end(piece) {
+            let (copy, left) = if self.ends_on_host(piece) {
                 (joined[facts.tensor].or(self.hosts[piece]), "device")
             } else {
                 (returned, "left")
@@ -537,7 +539,7 @@ impl<'a> Writer<'a> {
         let mut ranges: BTreeMap<TensorId, BTreeMap<u64, PieceId>> = BTreeMap::new();
         for (piece, facts) in &self.plan.schedule.pieces {
             let is_whole = facts.bytes == (0..self.plan.problem.tensors[facts.tensor].bytes);
-            if !is_whole && self.last_out[piece].is_some() && self.is_away_at_the_end(piece) {
+            if !is_whole && self.last_out[piece].is_some() && self.ends_on_host(piece) {
                 ranges.entry(facts.tensor).or_default().insert(facts.bytes.start, piece);
             }
         }

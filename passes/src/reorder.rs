@@ -46,7 +46,7 @@ impl Pass for Reorder {
 /// fits none of them, the index of the order with the smallest memory floor.
 fn fastest(graph: &Graph, orders: &[Vec<NodeId>], cx: &PassCx) -> usize {
     let (Some(budget), Some(planner)) = (cx.budget, cx.planner) else { return 0 };
-    let Some(glance) = planner.glance else { return 0 };
+    let Some(estimate) = planner.glance else { return 0 };
     if orders.len() == 1 || graph.order().len() > MOST_NODES {
         return 0;
     }
@@ -67,7 +67,7 @@ fn fastest(graph: &Graph, orders: &[Vec<NodeId>], cx: &PassCx) -> usize {
         // The estimate ignores the limit of the host's memory.
         let leaving: u64 = problem.tensors.values().filter(|t| t.swappable).map(|t| t.bytes).sum();
         let request = question(problem, planner, budget, cx).request;
-        if Bytes(leaving) <= cx.host_budget() { glance(&request) } else { None }
+        if Bytes(leaving) <= cx.host_budget() { estimate(&request) } else { None }
     };
     let fitting = problems.iter().enumerate().filter(|&(index, _)| floors[index] <= budget.0);
     let times = fitting.filter_map(|(index, problem)| Some((time(problem)?, index)));

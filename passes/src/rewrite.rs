@@ -73,13 +73,13 @@ fn add_one(
     (id, graph.node(id).results[0].expect("it was just given"))
 }
 
-/// Adds a Join of pieces, each with the element at which it begins, and of the value that the pieces overwrite in
-/// part, if `stayed` is given. With `Way::In` the whole is on the device, with `Way::Out` on the host. It is named
-/// after `root` and has its type.
+/// Adds a Join of pieces, each with the element at which it begins, and of `base`, the value with the other
+/// elements if the pieces are not all. With `Way::In` the whole is on the device, with `Way::Out` on the host. It
+/// is named after `root` and has its type.
 pub(crate) fn add_join(
     graph: &mut Graph,
     root: ValueId,
-    stayed: Option<ValueId>,
+    base: Option<ValueId>,
     pieces: &[(u64, ValueId)],
     way: Way,
 ) -> (NodeId, ValueId) {
@@ -90,11 +90,11 @@ pub(crate) fn add_join(
     let (name, ty) = (graph.value(root).name.clone(), graph.value(root).ty.clone());
     let mut node =
         Node::new(graph.fresh_node_name(&format!("{prefix}_{name}")), Op::new(LMSC_DOMAIN, "Join"));
-    node.operands.push(stayed);
+    node.operands.push(base);
     node.operands.extend(pieces.iter().map(|&(_, piece)| Some(piece)));
     let begins: Vec<i64> = pieces.iter().map(|&(begin, _)| begin as i64).collect();
     node.attributes.push(("begins".into(), begins.into()));
-    if let (None, Type::Tensor(whole)) = (stayed, &ty) {
+    if let (None, Type::Tensor(whole)) = (base, &ty) {
         let dims: Vec<i64> = whole.dims.iter().map(|&dim| dim as i64).collect();
         node.attributes.push(("dims".into(), dims.into()));
     }
