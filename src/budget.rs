@@ -1,4 +1,4 @@
-//! How much memory a step may use, as it is written on the command line.
+//! The amount of memory that a step may use, as the command line states it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,14 +7,14 @@ use lmsc_ir::Bytes;
 
 use crate::{Code, Error};
 
-/// An amount of memory: bytes, or a share of what there is or of what the step needs.
+/// An amount of memory: bytes, or a share of the machine's memory or of the step's peak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
-    /// So many bytes: `16GiB`.
+    /// A number of bytes: `16GiB`.
     Bytes(Bytes),
-    /// So much of the target's memory: `90%`.
+    /// A share of the target's memory: `90%`.
     OfMemory(Share),
-    /// So many times the step's own peak: `0.7x`.
+    /// A multiple of the step's own peak: `0.7x`.
     OfPeak(Share),
 }
 
@@ -22,11 +22,11 @@ pub enum Budget {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share(u64);
 
-/// A whole, in millionths.
+/// The whole, in millionths.
 const WHOLE: u64 = 1_000_000;
 
 impl Share {
-    /// The share that a decimal number with at most so many digits after the point is, in units of `unit` millionths.
+    /// The share of a decimal number with at most nine digits after the point, in units of `unit` millionths.
     fn parse(text: &str, unit: u64) -> Option<Share> {
         let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -46,7 +46,7 @@ impl Share {
 }
 
 impl Budget {
-    /// The bytes that it is of this memory, and for a step of this peak.
+    /// The budget in bytes, for this memory and a step of this peak.
     pub fn bytes(self, memory: Bytes, peak: impl FnOnce() -> Bytes) -> Bytes {
         match self {
             Budget::Bytes(bytes) => bytes,
@@ -55,10 +55,10 @@ impl Budget {
         }
     }
 
-    /// The bytes that it is of this memory, for an option that no step's peak belongs to.
+    /// The budget in bytes, for this memory and an option that has no peak to refer to.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) for a share of the peak, with the option's name.
+    /// [`Kind::Input`](crate::Kind) with the option's name, for a share of the peak.
     pub fn of_memory(self, option: &str, memory: Bytes) -> Result<Bytes, Error> {
         match self {
             Budget::OfPeak(_) => {
@@ -113,12 +113,12 @@ impl fmt::Display for Budget {
     }
 }
 
-/// One budget, or two with `..` between them.
+/// One budget, or two with `..` between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetRange {
-    /// The smallest.
+    /// The smallest budget.
     pub first: Budget,
-    /// The largest.
+    /// The largest budget.
     pub last: Budget,
 }
 
@@ -132,7 +132,7 @@ impl FromStr for BudgetRange {
             (Budget::Bytes(first), Budget::Bytes(last)) => Some((first.0, last.0)),
             (Budget::OfMemory(first), Budget::OfMemory(last)) => Some((first.0, last.0)),
             (Budget::OfPeak(first), Budget::OfPeak(last)) => Some((first.0, last.0)),
-            // Which of them is larger is known with the step and the target.
+            // Their order depends on the step and the target.
             _ => None,
         };
         match amounts {

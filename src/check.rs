@@ -1,4 +1,4 @@
-//! `lmsc check`: whether a plan, a schedule or a certificate is valid, by the checkers that share nothing with planners.
+//! `lmsc check`: checks a plan, a schedule or a certificate with code that shares nothing with the planners.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::cli::CheckArgs;
 use crate::plan::{Task, named};
 use crate::{Code, Error};
 
-/// What was checked, and with which result, as JSON.
+/// The file and the result of the check, as JSON.
 #[derive(Debug, Serialize)]
 struct Verdict {
     /// Version of this format.
@@ -24,7 +24,7 @@ struct Verdict {
     /// `plan`, `schedule` or `certificate`.
     kind: &'static str,
     valid: bool,
-    /// The model or the instance.
+    /// The path of the model or the instance.
     of: String,
     /// The first fault.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,28 +33,28 @@ struct Verdict {
     facts: Option<Facts>,
 }
 
-/// The numbers of what is valid.
+/// The numbers of a valid file.
 #[derive(Debug, Default, Serialize)]
 struct Facts {
     memory_bytes: u64,
-    /// Of a plan: who made it.
+    /// The planner that made a plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     planner: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     makespan_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     peak_bytes: Option<u64>,
-    /// Of a certificate: what no plan of its kind beats.
+    /// The lower bound of a certificate: no plan of its kind is faster.
     #[serde(skip_serializing_if = "Option::is_none")]
     lower_bound_ms: Option<f64>,
-    /// Of a plan of a model: the hash of the model as the plan rewrites it.
+    /// The hash of the model after a plan rewrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
-    /// What was checked, in words.
+    /// The checks, in words.
     checked: String,
 }
 
-/// The part of a file by which kinds are told apart.
+/// The fields that tell the kinds of files apart.
 #[derive(Deserialize)]
 struct Outline {
     #[serde(default)]
@@ -63,7 +63,7 @@ struct Outline {
     nanos: Value,
     #[serde(default)]
     proof: Value,
-    /// The names of a model's nodes in the order that was planned.
+    /// The names of a model's nodes in the planned order.
     #[serde(default)]
     nodes: Vec<String>,
 }
@@ -86,10 +86,11 @@ impl Kind {
     }
 }
 
-/// Checks what the file holds, and tells what was checked.
+/// Checks the file and returns the result as text or JSON.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) where it is not valid; [`Kind::Input`](crate::Kind) where it cannot be read as a plan, a schedule or a certificate.
+/// [`Kind::Refusal`](crate::Kind) if the file is not valid; [`Kind::Input`](crate::Kind) if it is not a plan, a
+/// schedule or a certificate.
 pub fn check_file(args: &CheckArgs) -> Result<String, Error> {
     let path = &args.file;
     let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e).with_help(WRITTEN_BY))?;
@@ -121,11 +122,11 @@ pub fn check_file(args: &CheckArgs) -> Result<String, Error> {
     }
 }
 
-/// Why there is nothing to tell of a file.
+/// The reason why a file has no facts.
 enum Unchecked {
-    /// It is not valid, for this reason.
+    /// The file is not valid, for this reason.
     NotValid(String),
-    /// It could not be checked.
+    /// The file could not be checked.
     Error(Error),
 }
 
@@ -144,7 +145,7 @@ impl From<PassError> for Unchecked {
     }
 }
 
-/// What the file holds, and the order of the model's nodes, if it names that.
+/// The kind of the file, and the order of the model's nodes if the file has it.
 fn kind(path: &Path, text: &str) -> Result<(Kind, Vec<String>), Error> {
     let unknown = |what: String| Error::in_file(Code::Malformed, path, what).with_help(WRITTEN_BY);
     let outline: Outline =
@@ -167,10 +168,10 @@ fn kind(path: &Path, text: &str) -> Result<(Kind, Vec<String>), Error> {
     Ok((kind, outline.nodes))
 }
 
-/// What there is to tell of a file that is valid.
+/// The facts of a valid file.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) where it is not.
+/// [`Kind::Input`](crate::Kind) if the file is not valid.
 fn checked(args: &CheckArgs, text: &str, kind: &Kind, nodes: Vec<String>) -> Result<Facts, Unchecked> {
     let file = &args.file;
     let given = if let Kind::Plan(given) = kind { Some((**given).clone()) } else { None };
@@ -230,7 +231,7 @@ fn checked(args: &CheckArgs, text: &str, kind: &Kind, nodes: Vec<String>) -> Res
     }
 }
 
-/// The plans that a proof is about.
+/// The plans to which a proof applies.
 fn kind_of(proof: &Proof) -> &'static str {
     match proof {
         Proof::Paper { .. } | Proof::Swap { .. } | Proof::Around { .. } | Proof::Prices { .. } => {

@@ -163,7 +163,7 @@ pub struct ModelArgs {
 }
 
 impl ModelArgs {
-    /// The model at this path, as it is.
+    /// The model at this path, without bindings.
     pub(crate) fn of(path: PathBuf) -> ModelArgs {
         ModelArgs { model: Some(path), binding: BindingArgs::default() }
     }
@@ -342,7 +342,7 @@ pub(crate) const OF_TFLMS: [&str; 15] = [
     "starting_op_names",
 ];
 
-/// The options that only steer planning: a given plan is carried out as it is.
+/// The options that only affect planning, so that `--plan` excludes them.
 fn steering() -> impl Iterator<Item = &'static str> {
     ["planner", "ranges", "effort", "addresses", "pages", "swap_limit"].into_iter().chain(OF_TFLMS)
 }
@@ -357,7 +357,7 @@ pub enum Strategy {
 }
 
 impl PlanArgs {
-    /// The name of the planner: the one asked for, or the one whose parameters are given.
+    /// The name of the planner: the one that the call names, or TFLMS if the call sets a parameter of it.
     pub fn planner(&self) -> &str {
         match &self.planner {
             Some(planner) => planner,
@@ -366,7 +366,7 @@ impl PlanArgs {
         }
     }
 
-    /// The options given that no other planner has.
+    /// The given options that only TFLMS has.
     pub fn parameters_of_tflms(&self) -> Vec<&'static str> {
         let lists = [
             ("--swap-limit", self.swap_limit.is_some()),
@@ -382,7 +382,7 @@ impl PlanArgs {
         self.fixed_parameters().into_iter().chain(given).collect()
     }
 
-    /// The options given of those that tuning would otherwise find.
+    /// The given parameters that TFLMS otherwise tunes.
     pub fn fixed_parameters(&self) -> Vec<&'static str> {
         let all = [
             ("--threshold", self.threshold.is_some()),
@@ -397,7 +397,7 @@ impl PlanArgs {
         all.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
     }
 
-    /// The same call without the parameters that tuning finds, and without the limit of swaps.
+    /// The call without the parameters that TFLMS tunes, and without the limit of swaps.
     pub fn without_fixed_parameters(&self) -> PlanArgs {
         PlanArgs {
             threshold: None,
@@ -413,7 +413,7 @@ impl PlanArgs {
         }
     }
 
-    /// The same for the passes; budgets and what is known of the machine come besides.
+    /// The options as options of passes, without budgets, target and profile.
     pub fn pass_cx(&self) -> PassCx {
         let scopes = |texts: &[String]| texts.iter().map(|t| Scope::new(t)).collect::<Vec<_>>();
         let default = tflms::Params::default();
@@ -489,7 +489,7 @@ pub struct LookArgs {
 }
 
 impl LookArgs {
-    /// The passes that `--pass-limit` leaves.
+    /// The first passes, as many as `--pass-limit` allows.
     pub(crate) fn limited<'p>(&self, passes: Pipeline<'p>) -> Pipeline<'p> {
         passes.first(self.pass_limit.unwrap_or(usize::MAX))
     }
@@ -547,12 +547,12 @@ pub struct CompileArgs {
 }
 
 impl CompileArgs {
-    /// Whether the call says nothing about how much memory the step may use, so that nothing is planned.
+    /// Whether the call sets no limit for the step's memory, so that nothing is planned.
     pub(crate) fn plans_nothing(&self) -> bool {
         self.plan.budget.is_none() && self.plan.fixed_parameters().is_empty() && self.plan.given.is_none()
     }
 
-    /// The same, planned for the machine that runs it, if it is to be run and nothing else is said.
+    /// The call with a target for the device that runs the step, if it is run and no target is given.
     pub fn for_run(&self) -> CompileArgs {
         let mut args = self.clone();
         if args.run {
@@ -601,14 +601,14 @@ pub enum Emit {
 }
 
 impl CompileArgs {
-    /// What is written to this file.
+    /// The form of the output at this path.
     pub(crate) fn emit(&self, output: &Path) -> Emit {
         self.emit.unwrap_or_else(|| Emit::named(output))
     }
 }
 
 impl Emit {
-    /// What a file of this name holds.
+    /// The form of a file with this name.
     pub fn named(path: &Path) -> Emit {
         match path.extension().and_then(|e| e.to_str()) {
             Some("lms") => Emit::Lms,
@@ -972,7 +972,7 @@ pub struct ParameterArgs {
 }
 
 impl ParameterArgs {
-    /// The same for planners.
+    /// The options as options of planners.
     pub fn options(&self) -> Options {
         Options {
             window: self.window.map(|bytes| bytes.0),
@@ -984,7 +984,7 @@ impl ParameterArgs {
         }
     }
 
-    /// The options given, each with the planners that have it.
+    /// The given options, each with the planners that have it.
     pub fn given(&self) -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
         let tflms: &[&str] = &["tflms-chain", "tflms-best"];
         let dqn: &[&str] = &["dqn"];
@@ -1144,7 +1144,7 @@ fn fit_dim(text: &str) -> Result<FitDim, String> {
     }
 }
 
-/// A budget that a card has whatever the step is.
+/// A budget that depends on the card alone.
 fn budget_of_card(text: &str) -> Result<Budget, String> {
     match text.parse()? {
         Budget::OfPeak(_) => Err(format!(
@@ -1237,10 +1237,10 @@ pub struct DeviceArgs {
 }
 
 impl DeviceArgs {
-    /// What runs it, and how.
+    /// The device that runs the step, with its settings.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) where the device does not do what is asked of it.
+    /// [`Kind::Input`](crate::Kind) if an option does not apply to the device.
     pub fn device(&self, options: &RunOptions) -> Result<Device, Error> {
         let device = self.device.unwrap_or(Device::Host);
         options.suits(device)?;
@@ -1255,7 +1255,7 @@ impl DeviceArgs {
         }
     }
 
-    /// The options given.
+    /// The names of the given options.
     pub fn given(&self) -> Vec<&'static str> {
         let all = [
             ("--device", self.device.is_some()),
@@ -1266,13 +1266,13 @@ impl DeviceArgs {
     }
 }
 
-/// What is said of an option that means nothing on the host.
+/// The error for an option that has no meaning on the host.
 pub(crate) fn needs_gpu(option: &str) -> Error {
     let message = format!("{option} is of GPUs alone, and the step runs on the host");
     Error::new(Code::Option, message).with_help("add --device cuda, or leave it out")
 }
 
-/// What runs a program.
+/// The device that runs a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Device {
     /// The processor.
@@ -1281,11 +1281,11 @@ pub enum Device {
     Cuda {
         /// Its number, from 0.
         ordinal: u32,
-        /// Whether a step is written down once and replayed.
+        /// Whether the commands of a step are captured once and replayed.
         graph: bool,
-        /// What products and convolutions may round what they multiply to.
+        /// The precision to which products and convolutions may round their operands.
         precision: Precision,
-        /// Whether own kernels do what libraries could.
+        /// Whether kernels of lmsc replace library calls.
         own_kernels: bool,
     },
 }
@@ -1389,7 +1389,7 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Refuses what the device cannot do.
+    /// Refuses options that the device does not support.
     ///
     /// # Errors
     /// [`Kind::Input`](crate::Kind) naming the option.
@@ -1419,7 +1419,7 @@ impl RunOptions {
         }
     }
 
-    /// The options given.
+    /// The names of the given options.
     pub fn given(&self) -> Vec<&'static str> {
         let all = [
             ("--steps", self.steps.is_some()),
@@ -1465,7 +1465,7 @@ pub struct VerifyArgs {
     pub json: bool,
 }
 
-/// Accepts any text. Shells complete it to these names.
+/// Accepts any text; shells complete it to these names.
 #[derive(Clone)]
 struct AnyOf(Vec<&'static str>);
 
@@ -1491,14 +1491,14 @@ fn target() -> AnyOf {
     AnyOf(BUILT_IN.iter().map(|(name, _)| *name).chain([device::AUTO]).collect())
 }
 
-/// A planner, which is looked up where it is used.
+/// The name of a planner; it is looked up where it is used.
 fn planner_name() -> AnyOf {
     AnyOf(PLANNERS.iter().map(|planner| planner.name).collect())
 }
 
 fn planners() -> PossibleValuesParser {
     let value = |planner: &Planner| match planner.name {
-        // The name of the version before 0.2.
+        // The name of this planner before version 0.2.
         "swap-only" => PossibleValue::new(planner.name).alias("optimal"),
         name => PossibleValue::new(name),
     };
@@ -1519,7 +1519,7 @@ fn planner_help() -> String {
     format!("Who decides what leaves the device and when. [default: {DEFAULT_PLANNER}]")
 }
 
-/// A time that a process may take.
+/// A duration in seconds.
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds| (0.0..=1e6).contains(seconds));
     seconds.ok_or_else(|| format!("`{text}` is not a number of seconds, such as 60 or 0.5"))
@@ -1544,7 +1544,7 @@ fn dim(text: &str) -> Result<(String, u64), String> {
     Ok((name.to_owned(), value))
 }
 
-/// `INPUT=2x3x224`; of a scalar, `INPUT=`.
+/// `INPUT=2x3x224`; for a scalar, `INPUT=`.
 fn shape(text: &str) -> Result<(String, Vec<u64>), String> {
     let form = || format!("`{text}` is not of the form INPUT=EXTENTS, for example image=2x3x224x224");
     let (name, extents) = text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(form)?;

@@ -1,4 +1,4 @@
-//! The stable codes of errors, and what `lmsc explain-error` says of each.
+//! The stable codes of errors, and the texts of `lmsc explain-error`.
 
 use lmsc_ir::words;
 use lmsc_plan::Cause;
@@ -6,7 +6,7 @@ use lmsc_plan::Cause;
 use crate::Error;
 use crate::error::Kind;
 
-/// A kind of error, with a number that stays the same from version to version.
+/// A kind of error, with a number that does not change between versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// An operator needs more device memory at once than the budget.
@@ -21,31 +21,31 @@ pub enum Code {
     HostIsFull,
     /// Parameters fix a plan that needs more than the budget.
     Parameters,
-    /// The machine does not have the memory that a plan takes.
+    /// The machine has less memory than a plan takes.
     MachineMemory,
     /// None of the budgets of a sweep suffices.
     NothingFits,
-    /// Buffers do not lie in a capacity.
+    /// Buffers do not fit a capacity.
     Buffers,
     /// A device, a library or a thread is missing.
     Missing,
     /// A device failed during a run.
     Failed,
-    /// A run stopped at what it was to stop at.
+    /// A run stopped at a condition that the call set.
     Stopped,
     /// Two models differ.
     Different,
-    /// A file has lost what was planned.
+    /// A file has lost its plan.
     Lost,
     /// A plan, schedule or certificate is not valid.
     NotValid,
     /// A file cannot be read or written.
     File,
-    /// A file is no model.
+    /// A file is not a model.
     NotAModel,
-    /// A model is damaged, or no valid graph.
+    /// A model is damaged, or not a valid graph.
     Model,
-    /// A model has an operator, a version or a type that lmsc does not know.
+    /// A model has an operator, a version or a type that lmsc does not support.
     Unsupported,
     /// A dimension or an extent is not given, or contradicts another.
     Dimension,
@@ -53,11 +53,11 @@ pub enum Code {
     Option,
     /// The state of the step is contradictory.
     State,
-    /// A plan that was given belongs to something else, or is not valid.
+    /// A given plan belongs to another model, or is not valid.
     GivenPlan,
-    /// A file beside the model is not what it should be.
+    /// A file beside the model is malformed.
     Malformed,
-    /// Values that a step was given are not those that it takes.
+    /// Values given to a step are not those that it takes.
     Values,
     /// A graph cannot be written in a form.
     Form,
@@ -67,7 +67,7 @@ pub enum Code {
     Bug,
 }
 
-/// What is said of a code.
+/// The explanation of a code.
 struct Explained {
     code: Code,
     number: &'static str,
@@ -75,7 +75,7 @@ struct Explained {
     text: &'static str,
 }
 
-/// Every code, in the order of the numbers. A number is never given to another code, and never taken back.
+/// Every code, in the order of the numbers. A number never changes its code and is never removed.
 #[rustfmt::skip]
 static CODES: &[Explained] = &[
     Explained { code: Code::Operator, number: "LMS0101", title: "an operator needs more device memory than the budget", text: "\
@@ -385,12 +385,12 @@ impl Code {
         self.explained().number
     }
 
-    /// What it is about, in a few words.
+    /// A short title.
     pub fn title(self) -> &'static str {
         self.explained().title
     }
 
-    /// The family of errors, which the first digits of the number tell.
+    /// The kind of the error, given by the first digits of the number.
     pub fn kind(self) -> Kind {
         match &self.number()[..5] {
             "LMS01" => Kind::Refusal,
@@ -413,10 +413,11 @@ impl Code {
     }
 }
 
-/// What `lmsc explain-error` prints: half a page about the code of this number; without one, a line for each code.
+/// The text of `lmsc explain-error`: half a page about the code of this number; without a number, a line for each
+/// code.
 ///
 /// # Errors
-/// [`Code::Option`] for a number that there is not.
+/// [`Code::Option`] for an unknown number.
 pub fn explain_error(number: Option<&str>) -> Result<String, Error> {
     let Some(asked) = number else {
         return Ok(CODES.iter().map(|e| format!("{}  {}\n", e.number, e.title)).collect());

@@ -1,4 +1,4 @@
-//! The command `lmsc`: from words on a command line to what is printed and the exit code.
+//! The command `lmsc`: from the arguments to the output and the exit code.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -13,8 +13,8 @@ use crate::defaults::Defaults;
 use crate::error::note;
 use crate::{Code, Error, help, run, term};
 
-/// Runs the command with these arguments, of which the first is the program's name, and returns the exit code. Results go to
-/// standard output, errors to standard error.
+/// The exit code of the command with these arguments, of which the first is the program's name. Runs the command; results
+/// go to standard output, errors to standard error.
 pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     lmsc_onnx::file::exit_on_truncation();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -23,8 +23,8 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         _ = io::stderr().write_all(help::BRIEF.as_bytes());
         return 2;
     }
-    if let Some(told) = help::planner_asked(&arguments).map(help::of_planner) {
-        return finish(told, &mut io::stdout().lock(), wants_json);
+    if let Some(text) = help::planner_asked(&arguments).map(help::of_planner) {
+        return finish(text, &mut io::stdout().lock(), wants_json);
     }
     let command = Cli::command();
     let defaults = match Defaults::read(&command) {
@@ -36,7 +36,7 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match parse(arguments.clone(), &defaults) {
         Ok(cli) => cli,
         Err(error) => {
-            // A closed standard error does not end the work.
+            // A closed standard error does not stop the command.
             _ = error.print();
             if wants_json && error.use_stderr() {
                 _ = writeln!(io::stdout(), "{}", misused(&error).to_json());
@@ -45,10 +45,11 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     term::set(&cli.term);
-    if let Some(told) = defaults.told(called.filter(|_| cli.command.is_some())) {
-        note(&told);
+    if let Some(message) = defaults.told(called.filter(|_| cli.command.is_some())) {
+        note(&message);
     }
-    // These compute as much as the model needs, once they know it; others only what is known before a step.
+    // These commands start threads for kernels once the model is read; the others evaluate only constants, on one
+    // thread.
     if !matches!(cli.command, None | Some(Command::Run(_) | Command::Calibrate(_))) {
         lmsc_kernels::compute_here(1);
     }
@@ -57,11 +58,12 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     finish(result, &mut out, wants_json)
 }
 
-/// Prints the answer, and returns the exit code. With `wants_json` an error is JSON on standard output, too.
+/// Prints the answer or the error, and returns the exit code. With `wants_json`, an error is also printed to standard
+/// output, as JSON.
 fn finish(result: Result<String, Error>, out: &mut dyn Write, wants_json: bool) -> u8 {
     let result = result.and_then(|text| {
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            // The reader of a pipe may have seen enough.
+            // The reader of a pipe may have closed it.
             Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Error::writing(Path::new("-"), &e)),
             _ => Ok(()),
         }
@@ -83,29 +85,29 @@ fn finish(result: Result<String, Error>, out: &mut dyn Write, wants_json: bool) 
     }
 }
 
-/// The error of a call that clap refuses.
+/// The error of a call that clap rejects.
 fn misused(error: &clap::Error) -> Error {
     let text = error.to_string();
     Error::new(Code::Option, text.strip_prefix("error: ").unwrap_or(&text).trim_end())
 }
 
-/// What the command with these arguments, of which the first is the program's name, would print to standard output. Warnings go
-/// to standard error.
+/// The text that the command with these arguments (the first is the program's name) prints to standard output.
+/// Warnings go to standard error.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) where there is no such command; else those of the command.
+/// [`Kind::Input`](crate::Kind) for an unknown command or option; otherwise the command's error.
 pub fn output_of(arguments: impl IntoIterator<Item = OsString>) -> Result<String, Error> {
-    // A library's answers do not depend on the folder that it is called in.
+    // The result of a library call does not depend on the current folder.
     let cli = parse(arguments, &Defaults::default()).map_err(|error| misused(&error))?;
     let mut out = Vec::new();
     let text = answer(&cli, &mut out)?;
     Ok(String::from_utf8_lossy(&out).into_owned() + &text)
 }
 
-/// The command line, or what is wrong with it, or the help that it asks for.
+/// The parsed command line; the error is a message for the user or the help text.
 ///
-/// The first word is a model unless it is a command; so what follows a misspelt command is a second model, of which
-/// clap says that it is a command that conflicts with the first.
+/// The first word is a model unless it is a command. The word after a misspelt command is therefore a second model,
+/// which clap reports as a command that conflicts with the first.
 fn parse(arguments: impl IntoIterator<Item = OsString>, defaults: &Defaults) -> Result<Cli, clap::Error> {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     let commands: Vec<String> =
@@ -135,7 +137,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>, defaults: &Defaults) -> 
     Err(shaped(&arguments).error(ErrorKind::UnknownArgument, message))
 }
 
-/// The command line as it is parsed, for these arguments.
+/// The clap command for these arguments.
 fn shaped(arguments: &[OsString]) -> clap::Command {
     let words = || arguments.iter().filter_map(|argument| argument.to_str());
     let color = match words().position(|word| word == "--color").and_then(|at| arguments.get(at + 1)) {
@@ -150,7 +152,7 @@ fn shaped(arguments: &[OsString]) -> clap::Command {
     help::command(words().any(|word| word == "-h"), color)
 }
 
-/// Brings what is said about messages before a command behind it, where clap takes it: `lmsc -q plan`.
+/// Moves options about messages from before a command to behind it, where clap accepts them: `lmsc -q plan`.
 fn behind_command(arguments: &mut [OsString], commands: &[String]) {
     let is_of_messages = |argument: &OsString| {
         let word = argument.to_str().unwrap_or_default();
@@ -164,7 +166,7 @@ fn behind_command(arguments: &mut [OsString], commands: &[String]) {
     }
 }
 
-/// The command line, unless its model is a misspelt command: a plain word that is no file.
+/// The command line, unless its model looks like a misspelt command: a plain word that is not a file.
 fn if_command(cli: Cli, commands: &[String]) -> Result<Cli, clap::Error> {
     if cli.command.is_some() {
         return Ok(cli);
@@ -179,7 +181,7 @@ fn if_command(cli: Cli, commands: &[String]) -> Result<Cli, clap::Error> {
     Err(help::command(true, ColorChoice::Auto).error(ErrorKind::UnknownArgument, message))
 }
 
-/// What is said of a negative number after an option, which clap takes for another option.
+/// The message for a negative number after an option, which clap takes for another option.
 fn negative(arguments: &[OsString], error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidArg) else { return None };
     let is_found = |argument: &str| {
@@ -194,7 +196,7 @@ fn negative(arguments: &[OsString], error: &clap::Error) -> Option<String> {
     ))
 }
 
-/// Does what the command line asks and returns what to print.
+/// Runs the command and returns the text to print.
 fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
     match &cli.command {
         Some(Command::Check(args)) => crate::check_file(args),
@@ -243,7 +245,7 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
                 (false, false) if term::is_quiet() => String::new(),
                 (false, false) => report.to_text(term::verbosity() > 0),
             };
-            // The process ends: the system takes the memory back faster than we could give it.
+            // The process ends next, and the system frees the memory faster than drops do.
             std::mem::forget(compiled);
             Ok(text)
         }

@@ -1,4 +1,4 @@
-//! The main job in its steps: the model is read, planned and proven, and then written and reported.
+//! The stages of the main command: read the model, plan, prove, write and report.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -36,14 +36,14 @@ pub(crate) fn compile_for<'a>(args: &'a CompileArgs, caller: Caller<'a>) -> Resu
     job.report(step, planned, proven)
 }
 
-/// A call of the main job.
+/// One call of the main command.
 struct Job<'a> {
     args: &'a CompileArgs,
     is_library: bool,
     nothing_planned: bool,
-    /// The model, where the library was given its bytes.
+    /// The bytes of the model, if the library got them.
     bytes: Option<bytes::Bytes>,
-    /// The library's watch of the planner.
+    /// The library's watch of the planner's search.
     followed: Option<Arc<Watch>>,
     /// The command's standard output.
     out: Option<&'a mut dyn Write>,
@@ -54,16 +54,16 @@ struct Job<'a> {
 struct Step {
     original: Graph,
     graph: Graph,
-    /// The ONNX file, until it is made ready to be written; none for text.
+    /// The ONNX file, until it is prepared for writing; `None` for text.
     model: Option<Model>,
     dims: Dims,
-    /// Whether the model is not the file any more.
+    /// Whether the model differs from the file.
     edited: bool,
     warnings: Vec<String>,
     folder: Option<PathBuf>,
     mapped: Vec<Arc<Opened>>,
     fixed: Vec<String>,
-    /// Whether it came from text.
+    /// Whether the step was read from text.
     of_text: bool,
 }
 
@@ -71,13 +71,13 @@ struct Step {
 struct Planned {
     cx: PassCx,
     ran: Vec<Ran>,
-    /// The facts of the step as it came.
-    came: GraphFacts,
+    /// Facts about the graph that was read.
+    graph_facts: GraphFacts,
     before: MemoryFacts,
     profile: Option<ProfileFacts>,
 }
 
-/// A step that is proven to compute what it computed before, within its budgets.
+/// A step that is proven to compute the same as the original, within its budgets.
 struct Proven<'a> {
     proof: Equivalence,
     after: MemoryFacts,
@@ -86,7 +86,7 @@ struct Proven<'a> {
     emitted: Option<Emitted>,
     /// The file of `--save-plan` and its contents.
     saved: Option<(&'a Path, String)>,
-    /// The plan, where the library was called.
+    /// The plan, for the library.
     plan: Option<String>,
     source: Option<compiler::Source>,
 }
@@ -110,7 +110,7 @@ impl<'a> Job<'a> {
     fn read(&mut self) -> Result<Step, Error> {
         let args = self.args;
         self.stage.show("reading");
-        // A library's process must not end because another program cuts a mapped file short.
+        // Another program may truncate a mapped file, and that must not end the process of a library's user.
         let purpose = if self.is_library { load::Purpose::Run } else { load::Purpose::Rewrite };
         let loaded = load::step(args.input.path(), self.bytes.take(), &args.input.binding, purpose)?;
         let Loaded { graph, model, dims, edited, warnings } = loaded;
@@ -148,7 +148,7 @@ impl<'a> Job<'a> {
         let stage = &self.stage;
         let planner = args.plan.planner();
         let keep_plan = args.save_plan.is_some() || self.is_library && planner != TFLMS;
-        // ONNX Runtime, XLA and IREE compute copies of constants when they load or compile a model.
+        // ONNX Runtime, XLA and IREE fold copies of constants when they load or compile a model.
         let emit = args.output.as_deref().map(|output| args.emit(output));
         let weights_stay = args.form == Form::Ort || matches!(emit, Some(Emit::MlirXla | Emit::MlirIree));
         // IREE's compiler fuses copies of small tensors into the operators beside them.
@@ -159,7 +159,7 @@ impl<'a> Job<'a> {
             PassCx { keep_plan, weights_stay, small_stay, watch, ..pass_cx(&args.plan, machine, original)? };
         let passes = if self.nothing_planned { Pipeline::new() } else { Pipeline::of_planner(planner) };
         let passes = args.look.limited(passes);
-        let ((came, before, profile), ran) = side_by_side(
+        let ((graph_facts, before, profile), ran) = side_by_side(
             || {
                 let facts = facts(original, &cx);
                 stage.above(|| report::first_facts(args.input.path(), &facts.0, &facts.1));
@@ -173,7 +173,7 @@ impl<'a> Job<'a> {
         drop(search);
         let cx = PassCx { watch: None, ..cx };
         let ran = ran.map_err(|e| smaller(floors_of(e, original, &cx), &args.input.binding))?;
-        Ok(Planned { cx, ran, came, before, profile })
+        Ok(Planned { cx, ran, graph_facts, before, profile })
     }
 
     /// Proves the step, and prepares the output.
@@ -181,7 +181,7 @@ impl<'a> Job<'a> {
         let args = self.args;
         let Planned { cx, ran, .. } = planned;
         self.stage.show("proving");
-        // From here on the bytes of the model are read, which may be long after it was opened.
+        // The bytes of the model are read from here on, possibly long after the file was opened.
         let mut files = step.mapped.iter();
         files.try_for_each(|file| file.check()).map_err(|e| Error::new(Code::File, e.to_string()))?;
         let changed = step.edited || ran.iter().any(|r| r.outcome.changed);
@@ -193,7 +193,7 @@ impl<'a> Job<'a> {
         });
         let model = step.model.take();
         let Step { original, graph, dims, .. } = &*step;
-        // The output is prepared at the same time, and written after the proof.
+        // The output is prepared during the proof and written after it.
         let ((proof, proven_in), (after, hash, emitted)) = side_by_side(
             || look::timed(|| lmsc_ir::equiv::check(original, graph)),
             || {
@@ -216,7 +216,7 @@ impl<'a> Job<'a> {
         Ok(Proven { proof, after, hash, emitted: emitted.transpose()?, saved, plan, source })
     }
 
-    /// Writes the step to its file or to standard output, reads it back, and proves it.
+    /// Writes the step to its file or to standard output, reads it back, and proves the result.
     fn write(&mut self, step: &Step, planned: &Planned, proven: &Proven<'_>) -> Result<(), Error> {
         let args = self.args;
         let (Some(output), Some(emitted)) = (&args.output, &proven.emitted) else { return Ok(()) };
@@ -245,15 +245,15 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Collects the report, and writes it and the plan to the files that were asked for.
+    /// Collects the report; writes the report and the plan to the files that the options name.
     fn report(self, step: Step, planned: Planned, proven: Proven<'_>) -> Result<Compiled, Error> {
         let args = self.args;
         self.stage.done();
-        let Planned { cx, ran, came, before, profile } = planned;
+        let Planned { cx, ran, graph_facts, before, profile } = planned;
         let Proven { proof, after, hash, emitted, saved, plan, source } = proven;
         let pages = pages_of(&ran);
         let model = args.input.path().display().to_string();
-        let report = report(model, (came, profile), (before, after), &cx, ran, &proof, hash);
+        let report = report(model, (graph_facts, profile), (before, after), &cx, ran, &proof, hash);
         let state = StateFacts::of(&step.original);
         let written =
             args.output.iter().filter(|_| emitted.is_some()).filter_map(|output| WrittenFacts::of(output));
@@ -271,7 +271,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The error of a step that computes something else: the plan's fault where one was given, else ours.
+/// The error of a step that computes something else: the fault of a given plan, else a bug of lmsc.
 fn unproven(difference: Difference, cx: &PassCx) -> Error {
     match &cx.given {
         Some(given) => {

@@ -1,4 +1,4 @@
-//! The library's way to compile a step, which is the command's: the same options, the same passes, the same proof.
+//! Compiles a step through the library, like the command: with the same options, passes and proof.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::emit::{Emitted, Says, check_not_read, check_target};
 use crate::proof::Written;
 use crate::{Caller, Code, Compiled, Error, Session, Watch, compile_for, external, load};
 
-/// What messages and reports call a model that is given as bytes.
+/// The name of a model that is given as bytes, in messages and reports.
 const UNNAMED: &str = "<bytes>";
 
 /// Compiles a training step so that it fits into a budget of device memory.
 ///
-/// Without a [budget](Compiler::budget) nothing is planned, and the step is as it was read. Nothing is printed.
+/// Without a [budget](Compiler::budget) nothing is planned and the step stays as it was read. Nothing is printed.
 ///
 /// ```
 /// use lmsc::{Compiler, Device};
@@ -55,12 +55,12 @@ impl Compiler {
         Compiler { args, bytes: None, watch: None }
     }
 
-    /// A compiler of the model that these bytes are: an ONNX model without files beside it, or text.
+    /// A compiler of the model in these bytes: an ONNX model without files beside it, or text.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Compiler {
         Compiler { bytes: Some(bytes.into().into()), ..Compiler::new(UNNAMED) }
     }
 
-    /// Follows the search for a plan from another thread, which may end it with the best plan found so far.
+    /// Reports the progress of the search to another thread, which may end the search with the best plan so far.
     pub fn watch(mut self, watch: Arc<Watch>) -> Compiler {
         self.watch = Some(watch);
         self
@@ -90,14 +90,14 @@ impl Compiler {
         self
     }
 
-    /// An input that is kept from step to step, and the output that is its next value. Outputs named after an input with the
-    /// suffix `_new` are found without.
+    /// Declares an input as kept from step to step, with the output that is its next value. Outputs named after an
+    /// input with the suffix `_new` are found without a declaration.
     pub fn state(mut self, input: impl Into<String>, output: impl Into<String>) -> Compiler {
         self.args.input.binding.state.state.push(StateArg::Pair(input.into(), output.into()));
         self
     }
 
-    /// An input, or an output, that is not kept from step to step, whatever its name.
+    /// Declares an input, or an output, as not kept from step to step, whatever its name.
     pub fn no_state(mut self, name: impl Into<String>) -> Compiler {
         self.args.input.binding.state.no_state.push(name.into());
         self
@@ -109,20 +109,20 @@ impl Compiler {
         self
     }
 
-    /// Host memory that tensors may use that leave the device.
+    /// Host memory that swapped tensors may use.
     pub fn host_budget(mut self, budget: Budget) -> Compiler {
         self.args.plan.host_budget = Some(budget);
         self
     }
 
-    /// The machine that runs the step: a name that `lmsc targets` lists, a path of a TOML file of that form, or `auto` for a
-    /// GPU of this machine. [default: a100-pcie4]
+    /// The machine that runs the step: a name from `lmsc targets`, the path of a TOML file of that form, or `auto`
+    /// for a GPU of this machine. [default: a100-pcie4]
     pub fn target(mut self, target: impl Into<String>) -> Compiler {
         self.args.plan.target = Some(target.into());
         self
     }
 
-    /// The profile that `lmsc calibrate` has measured on that machine.
+    /// The profile of that machine, measured by `lmsc calibrate`.
     pub fn profile(mut self, path: impl Into<PathBuf>) -> Compiler {
         self.args.plan.profile = Some(path.into());
         self
@@ -140,25 +140,25 @@ impl Compiler {
         self
     }
 
-    /// Whether ranges of a tensor may be copied each by itself.
+    /// Whether ranges of a tensor may be copied separately.
     pub fn ranges(mut self, ranges: bool) -> Compiler {
         self.args.plan.ranges = ranges;
         self
     }
 
-    /// How the step keeps within its budget. [default: auto]
+    /// The way in which the step keeps its budget. [default: auto]
     pub fn addresses(mut self, addresses: Addresses) -> Compiler {
         self.args.plan.addresses = addresses;
         self
     }
 
-    /// The file of a plan that is carried out instead of planning; `--save-plan` and [`Compiled::plan`] make such files.
+    /// The file of a plan to carry out instead of planning; `--save-plan` and [`Compiled::plan`] make such files.
     pub fn plan(mut self, path: impl Into<PathBuf>) -> Compiler {
         self.args.plan.given = Some(path.into());
         self
     }
 
-    /// How swaps are written in ONNX.
+    /// The form of swaps in ONNX.
     pub fn form(mut self, form: Form) -> Compiler {
         self.args.form = form;
         self
@@ -167,7 +167,8 @@ impl Compiler {
     /// The compiled step, proven to compute what the model computes, within the budget.
     ///
     /// # Errors
-    /// [`Kind::Refusal`](crate::Kind) where the budget cannot be met; [`Kind::Input`](crate::Kind) where an option or the model is at fault.
+    /// [`Kind::Refusal`](crate::Kind) if the budget cannot be met; [`Kind::Input`](crate::Kind) if an option or the
+    /// model is at fault.
     pub fn compile(self) -> Result<Compiled, Error> {
         if let Some(name) =
             self.args.plan.planner.as_deref().filter(|name| *name != TFLMS && planner(name).is_none())
@@ -179,24 +180,24 @@ impl Compiler {
     }
 }
 
-/// How a compiled step becomes a file.
+/// The data for writing a compiled step to a file.
 pub(crate) struct Source {
-    /// The options with which it was compiled.
+    /// The options of the compilation.
     pub(crate) args: CompileArgs,
-    /// The file that it came from; none for text.
+    /// The file that was read; `None` for text.
     pub(crate) model: Option<Model>,
     /// The values of symbolic dimensions.
     pub(crate) dims: Dims,
-    /// Whether it is not that file any more.
+    /// Whether the step differs from that file.
     pub(crate) changed: bool,
 }
 
 impl Compiled {
-    /// Writes the step to this file, whole or not at all: as ONNX, or as text or MLIR if the name ends in `.lms` or `.mlir`. The
-    /// file is read back and proven to be what was compiled.
+    /// Writes the step to this file, completely or not at all: as ONNX, or as text or MLIR if the name ends in
+    /// `.lms` or `.mlir`. The file is read back and proven to equal the compiled step.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) where the file cannot be written, or is one that the model was read from.
+    /// [`Kind::Input`](crate::Kind) if the file cannot be written, or is one from which the model was read.
     ///
     /// # Panics
     /// If the step was not compiled by a [`Compiler`].
@@ -243,7 +244,7 @@ impl Compiled {
         }
     }
 
-    /// The plan as the JSON of `--save-plan`; none where nothing was planned, and of the planner `tflms`.
+    /// The plan as the JSON of `--save-plan`; `None` if nothing was planned, and for the planner `tflms`.
     pub fn plan(&self) -> Option<&str> {
         self.plan.as_deref()
     }
@@ -251,8 +252,9 @@ impl Compiled {
     /// The step on a device, ready to run.
     ///
     /// # Errors
-    /// [`Kind::Refusal`](crate::Kind) where there is no such device, or too little memory; [`Kind::Input`](crate::Kind) where the step was planned for
-    /// another kind of device, whose kernels need less memory.
+    /// [`Kind::Refusal`](crate::Kind) if there is no such device, or it has too little memory;
+    /// [`Kind::Input`](crate::Kind) if the step was planned for a device of another kind, whose kernels need less
+    /// memory.
     pub fn session(&self, device: Device) -> Result<Session, Error> {
         Session::of(self, device)
     }

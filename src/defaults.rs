@@ -1,4 +1,4 @@
-//! `lmsc.toml`: defaults of options, from the folder in which `lmsc` is called.
+//! `lmsc.toml`: defaults of options, read from the current folder.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,10 +9,10 @@ use toml::{Table, Value};
 
 use crate::{Code, Error};
 
-/// The name of the file.
 const FILE: &str = "lmsc.toml";
 
-/// The options that it may set: they select the machine and the way of planning. Inputs and outputs belong to each call.
+/// The options that the file may set: they choose the machine and how to plan. Inputs and outputs belong to each
+/// call.
 const OPTIONS: [&str; 10] = [
     "addresses",
     "budget",
@@ -26,10 +26,10 @@ const OPTIONS: [&str; 10] = [
     "target",
 ];
 
-/// The option that gives a plan.
+/// The option for a plan from a file.
 const GIVEN_PLAN: &str = "plan";
 
-/// Defaults of options: for all commands, and for single ones.
+/// Defaults of options, for all commands and for single commands.
 #[derive(Debug, Default)]
 pub(crate) struct Defaults(Table);
 
@@ -37,7 +37,7 @@ impl Defaults {
     /// The defaults of the file in the current folder; none if there is no file.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) for a file that cannot be read, or sets an option that is not in [`OPTIONS`].
+    /// [`Kind::Input`](crate::Kind) for a file that cannot be read, or that sets an option outside [`OPTIONS`].
     pub(crate) fn read(command: &clap::Command) -> Result<Defaults, Error> {
         let path = Path::new(FILE);
         match std::fs::read_to_string(path) {
@@ -71,7 +71,7 @@ impl Defaults {
         Ok(Defaults(table))
     }
 
-    /// The options that are set for the command of this name, or for the main job; none if there are none.
+    /// A note that lists the options set for the named command, or for the main command; `None` if none is set.
     pub(crate) fn told(&self, command: Option<&str>) -> Option<String> {
         let of_command = command.and_then(|name| self.0.get(name)?.as_table());
         let all =
@@ -80,13 +80,13 @@ impl Defaults {
         (!keys.is_empty()).then(|| format!("{FILE} sets {}", Vec::from_iter(keys).join(", ")))
     }
 
-    /// The command with these defaults.
+    /// The clap command with these defaults.
     pub(crate) fn applied(&self, command: clap::Command) -> clap::Command {
         if self.0.is_empty() {
             return command;
         }
         let with = |command: clap::Command, of_command: Option<&Table>| {
-            // A plan that is given has a budget and a planner of its own.
+            // A given plan has its own budget and planner.
             let has_plan = command.get_arguments().any(|arg| arg.get_id() == GIVEN_PLAN);
             command.mut_args(|arg| {
                 let set = |name: &str| of_command.and_then(|of| of.get(name)).or_else(|| self.0.get(name));
@@ -118,7 +118,7 @@ fn names(arg: &clap::Arg) -> impl Iterator<Item = &str> {
     arg.get_long().into_iter().chain(arg.get_all_aliases().into_iter().flatten())
 }
 
-/// Checks that the file may set this option, to such a value.
+/// Checks that the file may set the option, and to a value of this type.
 fn check(key: &str, value: &Value) -> Result<(), String> {
     if !OPTIONS.contains(&key) {
         let instead = words::instead(key, OPTIONS, "options that it may set");
@@ -130,7 +130,7 @@ fn check(key: &str, value: &Value) -> Result<(), String> {
     }
 }
 
-/// The value as it would stand in a call.
+/// The value as text, as in a call.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -174,11 +174,11 @@ mod tests {
 
     #[test]
     fn options_that_are_set_are_told() {
-        let told = |toml, command| Defaults::parse(toml, &Cli::command()).unwrap().told(command);
+        let message = |toml, command| Defaults::parse(toml, &Cli::command()).unwrap().told(command);
         let toml = "target = \"host\"\n[plan]\nbudget = 1\n";
-        assert_eq!(told(toml, None).as_deref(), Some("lmsc.toml sets target"));
-        assert_eq!(told(toml, Some("plan")).as_deref(), Some("lmsc.toml sets budget, target"));
-        assert_eq!(told("", Some("plan")), None);
+        assert_eq!(message(toml, None).as_deref(), Some("lmsc.toml sets target"));
+        assert_eq!(message(toml, Some("plan")).as_deref(), Some("lmsc.toml sets budget, target"));
+        assert_eq!(message("", Some("plan")), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The target `auto`: a GPU of this machine, asked and measured.
+//! The target `auto`: a GPU of this machine, with its own facts and a measured link.
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -12,10 +12,10 @@ use crate::error::note;
 use crate::run::{LEAST, MOST, link_of};
 use crate::{Code, Error};
 
-/// What the target of this machine's GPU is called.
+/// The name of the target for this machine's GPU.
 pub(crate) const AUTO: &str = "auto";
 
-/// What the target of a device is called on the command line.
+/// The name of a device's target on the command line.
 pub(crate) fn target_of(device: Device) -> String {
     match device {
         Device::Host => "host".to_owned(),
@@ -24,7 +24,7 @@ pub(crate) fn target_of(device: Device) -> String {
     }
 }
 
-/// The number of the GPU that this target asks; none if it is another target.
+/// The number of the GPU that the target names; `None` for other targets.
 pub(crate) fn ordinal(name: &str) -> Option<Result<u32, Error>> {
     let rest = name.strip_prefix(AUTO)?;
     match rest.strip_prefix(':') {
@@ -39,13 +39,13 @@ pub(crate) fn ordinal(name: &str) -> Option<Result<u32, Error>> {
     }
 }
 
-/// The GPU of this number as a target: the memory that is free, the processor by its clocks, the link as measured. What was
-/// found is told the first time.
+/// The GPU of this number as a target: its free memory, its processor by its clocks, its measured link. The first
+/// call prints the facts.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) where there is no such GPU, with what was looked for and what to do.
+/// [`Kind::Refusal`](crate::Kind) if there is no such GPU, with advice.
 pub(crate) fn target(ordinal: u32) -> Result<Target, Error> {
-    // One answer for all of a call: what is free changes.
+    // The free memory changes, so that a process reads it once.
     static KNOWN: LazyLock<Mutex<Vec<(u32, Target)>>> = LazyLock::new(Mutex::default);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, target)) = known.iter().find(|(number, _)| *number == ordinal) {
@@ -53,7 +53,7 @@ pub(crate) fn target(ordinal: u32) -> Result<Target, Error> {
     }
     let facts = Facts::of(ordinal).map_err(|error| no_gpu(&error))?;
     let device = Device::cuda(ordinal);
-    // A quarter of what is free for each way leaves room for whoever else allocates.
+    // A quarter of the free memory for each direction leaves memory for other programs.
     let [free, _] = facts.memory;
     let most = (free / 4).clamp(LEAST, MOST);
     let link = link_of(device, most).map_err(|error| {
@@ -69,15 +69,15 @@ pub(crate) fn target(ordinal: u32) -> Result<Target, Error> {
     Ok(target)
 }
 
-/// The GPU of this number as the target by which its steps are predicted, if there is such a GPU.
+/// The GPU of this number as a target for predictions, if there is such a GPU.
 pub(crate) fn for_prediction(ordinal: u32) -> Option<Target> {
     target(ordinal).ok()
 }
 
-/// Refuses a device that is not there, before much else is done.
+/// Refuses a device that does not exist, before the long work starts.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind), with what was looked for and what to do.
+/// [`Kind::Refusal`](crate::Kind) with advice.
 pub(crate) fn check(device: Device) -> Result<(), Error> {
     match device {
         Device::Host => Ok(()),
@@ -85,7 +85,7 @@ pub(crate) fn check(device: Device) -> Result<(), Error> {
     }
 }
 
-/// What is said where there is no GPU to ask.
+/// The error for a missing GPU.
 fn no_gpu(error: &OpenError) -> Error {
     let help = match error {
         OpenError::Missing(_) => {
@@ -125,7 +125,7 @@ fn described(facts: &Facts, link: lmsc_plan::target::Link) -> Target {
     }
 }
 
-/// The bytes of this machine's memory that are available; what a small machine has, where the system does not say.
+/// The bytes of this machine's memory that are available; 16 GiB if the system does not report them.
 fn available_on_host() -> Bytes {
     const ASSUMED: Bytes = Bytes(16 << 30);
     let Ok(text) = std::fs::read_to_string("/proc/meminfo") else { return ASSUMED };

@@ -1,4 +1,4 @@
-//! Writing results: whole or not at all.
+//! Writes results, completely or not at all.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -15,17 +15,16 @@ use crate::cli::{CompileArgs, Emit, Form, ModelArgs};
 use crate::external::{FileCopy, relocate};
 use crate::{Code, Error};
 
-/// What is to be written.
+/// The content of an output file.
 pub(crate) enum Emitted {
     Text(String),
-    /// A model, the files with its data that are to be copied to where it is written, and the files to whose mapped bytes it
-    /// refers.
+    /// A model, the data files to copy beside it, and the files to whose mapped bytes it refers.
     Onnx(Box<ModelProto>, Vec<FileCopy>, Vec<Arc<Opened>>),
 }
 
 impl Emitted {
-    /// The compiled graph in the form that the arguments ask for; `model` is the file that it came from, `changed`
-    /// whether it is that file no more.
+    /// The compiled graph in the form that the arguments choose. `model` is the file that was read; `changed` says
+    /// whether the graph differs from it.
     pub(crate) fn new(
         args: &CompileArgs,
         model: Option<Model>,
@@ -51,7 +50,7 @@ impl Emitted {
             Form::Ort => lmsc_onnx::Form::Ort,
         };
         match model {
-            // What no pass has touched is written as it was read.
+            // A model that no pass changed is written as it was read.
             Some(model) if !changed => Emitted::read(model, output, args.writing.copy_data),
             model => Emitted::onnx(
                 model,
@@ -71,7 +70,7 @@ impl Emitted {
         Ok(Emitted::Onnx(Box::new(proto), copies, mapped))
     }
 
-    /// The graph as ONNX, for a file at `output`; `model` is the file at `input` that it came from.
+    /// The graph as ONNX, for a file at `output`; `model` is the file at `input` that was read.
     pub(crate) fn onnx(
         model: Option<Model>,
         graph: &Graph,
@@ -88,7 +87,7 @@ impl Emitted {
         Ok(Emitted::Onnx(Box::new(proto), copies, mapped))
     }
 
-    /// Writes it to the file at `output`: all of it, or nothing.
+    /// Writes the content to the file at `output`, completely or not at all.
     pub(crate) fn write(&self, output: &Path) -> Result<(), Error> {
         if let Emitted::Onnx(_, copies, _) = self {
             copies.iter().try_for_each(FileCopy::write)?;
@@ -96,7 +95,7 @@ impl Emitted {
         write_atomically(output, |to| self.encode(to))
     }
 
-    /// Its bytes.
+    /// The content as bytes.
     pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         self.encode(&mut bytes).map_err(|e| Error::writing(Path::new("-"), &e))?;
@@ -123,33 +122,33 @@ pub(crate) fn mlir(graph: &Graph, path: &Path) -> Result<String, Error> {
     Ok(text)
 }
 
-/// What is said of a text of ours that LLVM does not accept.
+/// The error for our MLIR text that LLVM does not accept.
 fn refused_by_llvm(text: &str, found: &[lmsc_ir::ParseError]) -> Error {
-    let told = found.iter().map(|e| match e.line {
+    let faults = found.iter().map(|e| match e.line {
         0 => format!("\n{}", e.message),
         line => format!("\n{e}\n{}", crate::excerpt::excerpt(text, line, e.column)),
     });
-    Error::ours(format!("LLVM refuses the MLIR that is to be written:{}", told.collect::<String>()))
+    Error::ours(format!("LLVM refuses the MLIR that is to be written:{}", faults.collect::<String>()))
 }
 
-/// What a model says about its plan.
+/// The facts about the plan that a model states in its metadata.
 pub(crate) struct Says<'a> {
-    /// The bytes of the device that it needs in any timing.
+    /// The device bytes that the step needs in any timing.
     pub(crate) peak: Bytes,
     /// A hash of the plan.
     pub(crate) hash: &'a str,
-    /// The workspaces of nodes that have no addresses.
+    /// The workspaces of nodes; `None` if the graph has addresses.
     pub(crate) workspaces: Option<String>,
-    /// The bytes of the device that it may use.
+    /// The device bytes that the step may use.
     pub(crate) budget: Option<Bytes>,
-    /// The bytes of a page, where memory that is mapped in pages keeps the budget.
+    /// The bytes of a page, if memory in pages keeps the budget.
     pub(crate) pages: Option<Bytes>,
     /// The machine for which it is planned.
     pub(crate) target: Option<String>,
 }
 
 impl<'a> Says<'a> {
-    /// What the compiled graph says, with its peak, the bytes of a page and the hash of its plan.
+    /// The facts of the compiled graph, with its peak, the bytes of a page and the hash of its plan.
     pub(crate) fn of(
         graph: &Graph,
         cx: &PassCx,
@@ -168,7 +167,7 @@ impl<'a> Says<'a> {
     }
 }
 
-/// What the model says about itself.
+/// The metadata of the model.
 fn metadata(args: &CompileArgs, dims: &Dims, says: Says<'_>) -> BTreeMap<String, String> {
     let mut metadata = origin(dims);
     let mut say = |key: &str, value: String| _ = metadata.insert(key.to_owned(), value);
@@ -192,7 +191,7 @@ fn metadata(args: &CompileArgs, dims: &Dims, says: Says<'_>) -> BTreeMap<String,
     metadata
 }
 
-/// What every model says: who wrote it, and for which sizes.
+/// The metadata of every model: the version that wrote it, and the sizes.
 pub(crate) fn origin(dims: &Dims) -> BTreeMap<String, String> {
     let mut metadata = BTreeMap::from([("ai.lmsc.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned())]);
     let names: BTreeMap<_, _> = dims.iter().collect();
@@ -210,10 +209,10 @@ pub(crate) fn origin(dims: &Dims) -> BTreeMap<String, String> {
 pub(crate) const ORT_SESSION: &str =
     "execution_order=PRIORITY_BASED; session.layer_assignment_settings=cpu(=lms_host)";
 
-/// Writes a file through a temporary one beside it, so that it is there whole or not at all.
+/// Writes a file through a temporary file beside it, so that it is complete or absent.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) naming the path.
+/// [`Kind::Input`](crate::Kind) with the path.
 pub fn write_atomically(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -226,7 +225,7 @@ pub fn write_atomically(
     .map_err(|e| Error::writing(path, &e))
 }
 
-/// Whether both paths name one file, also by links.
+/// Whether both paths refer to one file, also through links.
 pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
     if matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b) {
         return true;
@@ -239,7 +238,7 @@ pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
     false
 }
 
-/// Refuses to write over a file that is read, unless that is meant.
+/// Refuses to overwrite a file that is an input, unless `force` is set.
 pub(crate) fn check_not_read(output: &Path, input: &ModelArgs, force: bool) -> Result<(), Error> {
     let read = [Some(input.path()), input.binding.optimizer.as_deref()].into_iter().flatten();
     match read.filter(|_| !force && output != Path::new("-")).find(|path| same_file(path, output)) {
@@ -252,7 +251,7 @@ pub(crate) fn check_not_read(output: &Path, input: &ModelArgs, force: bool) -> R
     }
 }
 
-/// Refuses a file of which neither its name nor `--emit` says what it is to hold. Pipes and devices have no such names.
+/// Refuses a file whose form neither its name nor `--emit` states. Pipes and devices have no such names.
 pub(crate) fn check_form(output: &Path, emit: Option<Emit>, known: &[&str]) -> Result<(), Error> {
     let extension = output.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let is_special = output == Path::new("-") || output.metadata().is_ok_and(|it| !it.is_file());
@@ -264,10 +263,10 @@ pub(crate) fn check_form(output: &Path, emit: Option<Emit>, known: &[&str]) -> R
         .with_help("end it in .onnx, .lms or .mlir, or add --emit, for example --emit onnx"))
 }
 
-/// The endings of a report that is a page, or all that the page shows.
+/// The endings of a report's name: an HTML page, or the data of the page as JSON.
 pub(crate) const PAGES: [&str; 2] = ["html", "json"];
 
-/// Refuses a report that is neither a page nor JSON, or that cannot be written, before the work is done.
+/// Refuses a report that is neither a page nor JSON, or that cannot be written, before the long work starts.
 pub(crate) fn check_report(report: &Path, known: &[&str]) -> Result<(), Error> {
     let extension = report.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     if !known.contains(&extension) {
@@ -278,7 +277,7 @@ pub(crate) fn check_report(report: &Path, known: &[&str]) -> Result<(), Error> {
     check_target(report)
 }
 
-/// Refuses a path that nothing can be written to, before the work is done.
+/// Refuses a path that cannot be written, before the long work starts.
 pub(crate) fn check_target(path: &Path) -> Result<(), Error> {
     if path == Path::new("-") {
         Ok(())

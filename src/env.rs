@@ -1,4 +1,4 @@
-//! `lmsc env`: planning as an environment for programs that learn, in JSON lines.
+//! `lmsc env`: planning as a learning environment for other programs, in JSON lines.
 
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -15,19 +15,19 @@ use crate::cli::EnvArgs;
 use crate::emit::write_atomically;
 use crate::plan::{Task, does_not_fit, named, scheduler};
 
-/// What a program asks.
+/// A request of the program.
 #[derive(Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 enum Ask {
-    /// Another episode.
+    /// Starts another episode.
     Reset,
-    /// The node's action.
+    /// Takes the node's action.
     Step { node: u32 },
-    /// The plan of the episode.
+    /// Returns the plan of the episode.
     Plan,
 }
 
-/// What it works on: the first line.
+/// The first line: the problem.
 #[derive(Serialize)]
 struct Hello<'a> {
     format: &'static str,
@@ -35,7 +35,7 @@ struct Hello<'a> {
     memory_bytes: u64,
     compute_ns: u64,
     nodes: Vec<NodeFacts>,
-    /// From, to, and the time lag between them in nanoseconds.
+    /// Edges as source, target and the time lag between them in nanoseconds.
     edges: Vec<(u32, u32, u64)>,
 }
 
@@ -58,7 +58,7 @@ struct OperationFacts {
     bytes: u64,
 }
 
-/// Where the agent is, and what the last action has cost.
+/// The agent's current node and the cost of its last action.
 #[derive(Serialize)]
 struct Answer {
     current: u32,
@@ -73,38 +73,38 @@ struct Complaint {
     error: String,
 }
 
-/// Speaks JSON lines with a program until its input ends; or writes the trace, where asked for.
+/// Answers JSON lines until the input ends; with `--trace`, writes the trace.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) where the limit is too low; [`Kind::Input`](crate::Kind) for a file that is wrong.
+/// [`Kind::Refusal`](crate::Kind) if the limit is too low; [`Kind::Input`](crate::Kind) for a faulty file.
 pub fn env(args: &EnvArgs, out: &mut dyn Write) -> Result<(), Error> {
     let task = Task::of(&args.task, Some(args.memory), PassCx::default(), None)?;
     let problem = task.problem();
     if let Some(path) = &args.trace {
         let lines = trace::to_lines(problem, task.name());
         if path == Path::new("-") {
-            return say(out, lines.trim_end());
+            return write_line(out, lines.trim_end());
         }
         return write_atomically(path, |w| w.write_all(lines.as_bytes()));
     }
     let asked = task.question(named("auto")?, true, args.recompute).request;
     let request = Request { granularity: Granularity::Whole, scheduler: scheduler(args.scheduler), ..asked };
     let mut env = Env::new(&request).map_err(|refused| does_not_fit(&task, &refused))?;
-    say_json(out, &hello(&env, &request, task.name()))?;
+    write_json(out, &hello(&env, &request, task.name()))?;
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|e| Error::reading(Path::new("-"), &e))?;
         if line.trim().is_empty() {
             continue;
         }
         match answer(&mut env, &line) {
-            Ok(answer) => say(out, &answer)?,
-            Err(error) => say_json(out, &Complaint { error })?,
+            Ok(answer) => write_line(out, &answer)?,
+            Err(error) => write_json(out, &Complaint { error })?,
         }
     }
     Ok(())
 }
 
-/// The answer to a line, or what is wrong with it.
+/// The answer to a line, or the fault of the line.
 fn answer(env: &mut Env, line: &str) -> Result<String, String> {
     let ask: Ask = serde_json::from_str(line).map_err(|why| why.to_string())?;
     let reward_ns = match ask {
@@ -151,14 +151,14 @@ fn hello<'a>(env: &Env, request: &Request, name: &'a str) -> Hello<'a> {
     }
 }
 
-fn say_json(out: &mut dyn Write, line: &impl Serialize) -> Result<(), Error> {
-    say(out, &serde_json::to_string(line).expect("an answer is JSON"))
+fn write_json(out: &mut dyn Write, line: &impl Serialize) -> Result<(), Error> {
+    write_line(out, &serde_json::to_string(line).expect("an answer is JSON"))
 }
 
-/// Writes a line and sees to it that it arrives.
-fn say(out: &mut dyn Write, line: &str) -> Result<(), Error> {
+/// Writes a line and flushes it.
+fn write_line(out: &mut dyn Write, line: &str) -> Result<(), Error> {
     match writeln!(out, "{line}").and_then(|()| out.flush()) {
-        // Who reads us may have seen enough.
+        // The reader of a pipe may have closed it.
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::writing(Path::new("-"), &e)),
         _ => Ok(()),
     }

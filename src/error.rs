@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked for: a code, a message in its parts, and for refusals of a budget their numbers.
+//! The error of a command: a code, a message in its parts, and the numbers of a refused budget.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::codes::Code;
 
-/// Why a command did not do what it was asked for. Its `Display` is the message of [`Error::message`].
+/// The error of a command. Its `Display` is the message of [`Error::message`].
 #[derive(Debug)]
 pub struct Error(Box<Parts>);
 
@@ -20,9 +20,9 @@ pub struct Error(Box<Parts>);
 struct Parts {
     code: Code,
     what: What,
-    /// Where JSON was asked for and the answer is no: the answer, which belongs on standard output.
+    /// With `--json`, the negative answer, which belongs on standard output.
     answer: Option<String>,
-    /// Of a plan that was given and is not carried out: what is wrong with it, without the file's name.
+    /// For a given plan that is not carried out: the fault, without the file's name.
     fault: Option<String>,
 }
 
@@ -69,7 +69,7 @@ impl Error {
         Error::new(Code::Bug, message.into().with_fact("This is a bug of lmsc.").with_help(help))
     }
 
-    /// The same, where the answer is no and JSON was asked for: with the answer in it.
+    /// The error of a negative answer, with the answer as JSON.
     pub(crate) fn with_answer(mut self, answer: String) -> Error {
         self.0.answer = Some(answer);
         self
@@ -80,7 +80,7 @@ impl Error {
         Error::new(code, format!("{}: {problem}", called(path)))
     }
 
-    /// A fault of the file at this path, of which a library knows what to do.
+    /// A fault of the file at this path, with the library's advice.
     pub(crate) fn of_file(code: Code, path: &Path, problem: &impl Advice) -> Error {
         let message = problem.message();
         Error::new(code, Message { text: format!("{}: {}", called(path), message.text), ..message })
@@ -120,7 +120,7 @@ impl Error {
         }
     }
 
-    /// What is wrong, further facts, and what to do.
+    /// The message: text, further facts, and advice.
     pub fn message(&self) -> Message {
         match &self.0.what {
             What::Message(message) => message.clone(),
@@ -128,7 +128,7 @@ impl Error {
         }
     }
 
-    /// The numbers of a refusal of a budget.
+    /// The numbers of a refused budget.
     pub fn refusal(&self) -> Option<&Refusal> {
         match &self.0.what {
             What::Refusal(refusal) => Some(refusal),
@@ -136,12 +136,12 @@ impl Error {
         }
     }
 
-    /// The answer in JSON, where that was asked for and the answer is no.
+    /// The negative answer as JSON, if the call requested JSON.
     pub(crate) fn answer(&self) -> Option<&str> {
         self.0.answer.as_deref()
     }
 
-    /// Of a plan that was given and is not carried out: what is wrong with it, without the file's name.
+    /// For a given plan that is not carried out: the fault, without the file's name.
     pub(crate) fn fault(&self) -> Option<&str> {
         self.0.fault.as_deref()
     }
@@ -170,7 +170,7 @@ impl Error {
         serde_json::to_string_pretty(&json!({ "format": 1, "error": error })).expect("it is JSON")
     }
 
-    /// The refusal of a budget with more to say; other errors as they are.
+    /// The error with its refusal changed; other errors stay as they are.
     pub(crate) fn map_refusal(mut self, change: impl FnOnce(Refusal) -> Refusal) -> Error {
         if let What::Refusal(refusal) = self.0.what {
             self.0.what = What::Refusal(change(refusal));
@@ -178,7 +178,7 @@ impl Error {
         self
     }
 
-    /// The same with what to do.
+    /// The error with further advice.
     pub(crate) fn with_help(mut self, help: impl Display) -> Error {
         match &mut self.0.what {
             What::Message(message) => message.helps.push(help.to_string()),
@@ -225,15 +225,15 @@ impl From<PassError> for Error {
     }
 }
 
-/// Says on standard error what is to be known, though it keeps nothing from being done.
+/// Prints a note to standard error; the command goes on.
 pub(crate) fn note(message: impl Display) {
-    // A closed standard error is nothing to die of.
+    // A closed standard error does not stop the command.
     if !crate::term::is_quiet() {
         _ = writeln!(io::stderr(), "{} {message}", crate::term::note());
     }
 }
 
-/// What messages call the input at this path.
+/// The name of the input at this path in messages.
 pub(crate) fn called(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }

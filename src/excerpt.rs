@@ -1,10 +1,10 @@
 //! A line of a text with a mark under a column.
 
-/// How many characters before the column are shown, and from it on.
+/// The number of characters that are shown before the column, and from the column on.
 const AROUND: (usize, usize) = (50, 30);
 
-/// The line (from 1) of the text, and below it a caret under the column (in bytes, from 1); of a long line the part
-/// around the column.
+/// The line (from 1) of the text, and below it a caret under the column (in bytes, from 1). Of a long line, only
+/// the part around the column.
 pub(crate) fn excerpt(text: &str, line: usize, column: usize) -> String {
     let content = text.split('\n').nth(line - 1).unwrap_or_default();
     let at = content.floor_char_boundary(column - 1);
@@ -12,7 +12,7 @@ pub(crate) fn excerpt(text: &str, line: usize, column: usize) -> String {
     let skipped = before.chars().count().saturating_sub(AROUND.0);
     let begin = if skipped > 0 { "…" } else { "" };
     let end = if after.chars().count() > AROUND.1 { "…" } else { "" };
-    // Every character takes one column, so that the caret stands under the right one.
+    // Every character takes one column, so that the caret is under the right one.
     let plain = |c: char| if c.is_control() { if c.is_whitespace() { ' ' } else { '·' } } else { c };
     let before: String = before.chars().skip(skipped).map(plain).collect();
     let after: String = after.chars().take(AROUND.1).map(plain).collect();

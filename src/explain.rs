@@ -1,4 +1,4 @@
-//! `lmsc explain`: what happens to one tensor, and why.
+//! `lmsc explain`: the events of one tensor in a step, with reasons.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -14,14 +14,14 @@ use crate::report::ProfileFacts;
 use crate::view::hiding_rate;
 use crate::{Code, Error, Kind, floors_of, load, look, machine, pass_cx, smaller};
 
-/// What happens to one tensor. Times are milliseconds from the start of the step.
+/// The events of one tensor. Times are milliseconds from the start of the step.
 #[derive(Debug, Serialize)]
 struct Story {
     /// Version of this format.
     format: u32,
     tensor: String,
     r#type: String,
-    /// What shares its memory: views of it, or what it is a view of.
+    /// The tensors that share its memory: its views, or the tensor of which it is a view.
     same_memory: Vec<String>,
     bytes: u64,
     planner: String,
@@ -31,71 +31,73 @@ struct Story {
     budget: u64,
     /// `stays`, `swapped`, `computed again` or `swapped and computed again`.
     decision: &'static str,
-    /// Why it stays.
+    /// The reason why it stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     events: Vec<Event>,
-    /// What would change the decision, unless it stays.
+    /// The conditions that would change the decision, unless the tensor always stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<Changes>,
 }
 
-/// What would change what happens to a tensor.
+/// The conditions that would change the decision.
 #[derive(Debug, Serialize)]
 struct Changes {
-    /// A budget with which it stays, found by planning; none where fixed parameters move it whatever the budget is.
+    /// A budget for which the tensor stays, found by planning; `None` if fixed parameters move it for every budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     stays_with: Option<u64>,
-    /// A budget a little smaller, or the one asked for, with which it does not; none where a plan was given.
+    /// A slightly smaller budget, or that of the call, for which it does not stay; `None` for a given plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     leaves_with: Option<u64>,
-    /// How long operators wait for its copies.
+    /// The time that operators wait for its copies.
     waits_ms: f64,
-    /// A link that hides its copies, if nothing else changes; none where there is nothing to hide, or where no link would.
+    /// The link bandwidth that hides its copies, if nothing else changes; `None` if no operator waits, or no
+    /// bandwidth would help.
     #[serde(skip_serializing_if = "Option::is_none")]
     hidden_at_bytes_per_second: Option<u64>,
-    /// The least time to spare between its copies and what waits for them.
+    /// The least slack between its copies and their readers.
     #[serde(skip_serializing_if = "Option::is_none")]
     slack_ms: Option<f64>,
 }
 
-/// Something that happens to the tensor.
+/// An event of the tensor.
 #[derive(Debug, Serialize)]
 struct Event {
     /// `computed`, `encoded`, `leaves`, `returns`, `joined`, `computed again` or `read`.
     what: &'static str,
-    /// For the copy of a range: its elements, from the first to the one after the last, counted in row-major order.
+    /// For the copy of a range: the first element and the one after the last, in row-major order.
     #[serde(skip_serializing_if = "Option::is_none")]
     elements: Option<[u64; 2]>,
-    /// The node that does it.
+    /// The node of the event.
     node: String,
     op: String,
-    /// For what computes.
+    /// The phase of a computing node.
     #[serde(skip_serializing_if = "Option::is_none")]
     phase: Option<&'static str>,
     start_ms: f64,
     end_ms: f64,
-    /// What a control edge has it wait for.
+    /// The nodes for which control edges make it wait.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     after: Vec<String>,
-    /// For a copy: what waits for it, through its result or a control edge.
+    /// For a copy: the nodes that wait for it, through its result or a control edge.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     waiting: Vec<String>,
-    /// For a copy: the time between its end and the first of those.
+    /// For a copy: the time between its end and the start of the first waiting node.
     #[serde(skip_serializing_if = "Option::is_none")]
     slack_ms: Option<f64>,
-    /// For a copy that operators wait for: how long.
+    /// For a copy for which operators wait: their waiting time.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits_ms: Option<f64>,
-    /// For such a copy: the link that would hide it, if nothing else changed.
+    /// For such a copy: the link bandwidth that would hide it, if nothing else changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     hidden_at_bytes_per_second: Option<u64>,
 }
 
-/// What happens to the tensor that was asked for.
+/// The events of the tensor that the call names.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) where the budget cannot be met; [`Kind::Input`](crate::Kind) for a name that the model does not have.
+/// [`Kind::Refusal`](crate::Kind) if the budget cannot be met; [`Kind::Input`](crate::Kind) for a name that is not
+/// in the model.
 pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
     let original = load(args.input.path(), &args.input.binding)?.graph;
     let Some(value) = original.value_named(&args.tensor) else {
@@ -130,7 +132,7 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
     let changes = match decision {
         "stays" => None,
         _ => {
-            // A plan that is given takes the place of planning, here too.
+            // A given plan replaces planning here, too.
             let budgets = match cx.given {
                 Some(_) => None,
                 None => Some(budgets(&original, (producer, root), &cx, &passes)?),
@@ -161,7 +163,7 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
     })
 }
 
-/// Why the storage of this root stays.
+/// The reason why the storage of this root stays.
 fn reason(original: &Graph, root: ValueId, ran: &[Ran]) -> String {
     let name = &*original.value(root).name;
     let kept = ran.iter().flat_map(|r| &r.outcome.kept).find(|kept| kept.value == name);
@@ -175,11 +177,11 @@ fn reason(original: &Graph, root: ValueId, ran: &[Ran]) -> String {
     }
 }
 
-/// Budgets are tried until two are so near one another: a part of what lies between the budget and the peak.
-const NEAR: u64 = 64;
+/// The search for budgets ends when two are closer than this fraction of the gap between the budget and the peak.
+const PRECISION: u64 = 64;
 
-/// A budget with which the storage of `root` would stay, if there is one, and one with which it does not; found by planning with
-/// the same planner.
+/// A budget for which the storage of `root` stays, if there is one, and one for which it does not; found by
+/// planning with the same planner.
 fn budgets(
     original: &Graph,
     (producer, root): (Option<NodeId>, ValueId),
@@ -195,19 +197,19 @@ fn budgets(
                 let rewritten = Rewritten::of(original, &graph, &phases, &cx);
                 Ok(rewritten.events(producer, root).1 == "stays")
             }
-            // A planner of a paper may have a plan for a budget and none for a larger one.
+            // A planner of a paper may have a plan for a budget but none for a larger one.
             Err(error) if error.kind() == Kind::Refusal => Ok(false),
             Err(other) => Err(other),
         }
     };
     let mut leaves_with = cx.budget.unwrap_or_default().0;
-    // With what the step takes as it came, and room to align it, nothing has to leave.
+    // With the peak of the original step and the bytes for alignment, nothing is swapped.
     let memory = cx.memory(original);
     let padding = cx.target().alignment_bytes.0 * (memory.storages.len() + original.order().len()) as u64;
     let peak = memory.peak().0.saturating_add(padding).max(leaves_with);
     let mut stays_with = stays(peak)?.then_some(peak);
-    let near = ((peak - leaves_with) / NEAR).max(1);
-    while let Some(most) = stays_with.filter(|most| most - leaves_with > near) {
+    let tolerance = ((peak - leaves_with) / PRECISION).max(1);
+    while let Some(most) = stays_with.filter(|most| most - leaves_with > tolerance) {
         let middle = most.midpoint(leaves_with);
         if stays(middle)? { stays_with = Some(middle) } else { leaves_with = middle }
     }
@@ -215,7 +217,7 @@ fn budgets(
     Ok((stays_with.map(whole), whole(leaves_with)))
 }
 
-/// What would change what happens to a storage: the budgets, if they were looked for, and its copies.
+/// The conditions that would change the decision: the budgets, if they were searched, and the link.
 fn changes(budgets: Option<(Option<u64>, u64)>, events: &[Event]) -> Changes {
     let waits = || events.iter().filter(|event| event.waits_ms.is_some());
     let rates: Option<Vec<u64>> = waits().map(|event| event.hidden_at_bytes_per_second).collect();
@@ -228,15 +230,15 @@ fn changes(budgets: Option<(Option<u64>, u64)>, events: &[Event]) -> Changes {
     }
 }
 
-/// The rewritten graph and when its nodes run.
+/// The rewritten graph and the times of its nodes.
 struct Rewritten<'a> {
     original: &'a Graph,
     graph: &'a Graph,
     storages: Storages,
-    /// Of the graph as it came.
+    /// The phases of the original graph.
     phases: &'a Phases,
     execution: Execution,
-    /// Of a copy, in nanoseconds.
+    /// The latency of a copy, in nanoseconds.
     latency: u64,
 }
 
@@ -255,11 +257,11 @@ impl<'a> Rewritten<'a> {
         }
     }
 
-    /// What happens to the storage of `root`, in the order of its starts, and that in a word or two.
+    /// The events of the storage of `root`, in the order of their starts, and the decision in a few words.
     fn events(&self, producer: Option<NodeId>, root: ValueId) -> (Vec<Event>, &'static str) {
         let storage = |value| self.storages.storage(value);
-        // Every storage that holds the tensor's content: the first, copies on the host and back, and those of
-        // nodes that compute it again.
+        // All storages with the tensor's content: the first, host copies, swapped-in copies, and those of
+        // recomputed nodes.
         let mut places = BTreeSet::from([storage(root)]);
         let mut events = Vec::new();
         let (mut swapped, mut again) = (false, false);
@@ -303,13 +305,13 @@ impl<'a> Rewritten<'a> {
         (events, decision)
     }
 
-    /// Whether the node copies, or names whole what was copied in ranges.
+    /// Whether the node copies, or joins copied ranges.
     fn copies(&self, id: NodeId) -> bool {
         let op = &self.graph.node(id).op;
         op.is_swap() || op.is_join()
     }
 
-    /// The elements that the copy copies, if not all: those that its swap-out took.
+    /// The elements of the copy, if it is a range: those of its swap-out.
     fn elements(&self, id: NodeId) -> Option<[u64; 2]> {
         let node = self.graph.node(id);
         let from = node.operands.first().copied().flatten().filter(|_| node.op.is_swap_in());
@@ -321,7 +323,7 @@ impl<'a> Rewritten<'a> {
         self.graph.node(id).defines().all(|value| places.contains(&self.storages.storage(value)))
     }
 
-    /// Whether the node was added to halve what crosses the link, or to undo that (TFLMS §4.2.1).
+    /// Whether the node was added to encode a swapped tensor or to decode it (TFLMS §4.2.1).
     fn is_encoding(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
         node.op.key() == ("", "Cast")
@@ -338,7 +340,7 @@ impl<'a> Rewritten<'a> {
         } else {
             Vec::new()
         };
-        // Copies wait for one another to keep their order; what computes says more.
+        // Copies wait for each other to keep their order; computing nodes are more informative.
         let computes = |id: &NodeId| !self.copies(*id);
         if waiting.iter().any(computes) {
             waiting.retain(computes);
@@ -367,8 +369,8 @@ impl<'a> Rewritten<'a> {
         }
     }
 
-    /// How long the node, which computes, waits for the copy, if it begins when that ends and could have begun before;
-    /// and the link that would hide the copy.
+    /// The time for which the computing node waits for the copy, if it starts at the copy's end and could have
+    /// started earlier; and the link bandwidth that would hide the copy.
     fn delay(&self, copy: NodeId, waiting: NodeId) -> Option<(u64, Option<u64>)> {
         let at = |id: NodeId| id.as_u32() as usize;
         let (start, end) = (&self.execution.start, &self.execution.end);
@@ -390,7 +392,7 @@ impl<'a> Rewritten<'a> {
             || node.reads().any(|value| self.brings(copy, value)) && !self.copies(other)
     }
 
-    /// Whether the value is what the copy brings, or is joined of that.
+    /// Whether the value is the result of the copy, or a Join of it.
     fn brings(&self, copy: NodeId, value: ValueId) -> bool {
         let Some(producer) = self.graph.producer(value) else { return false };
         let node = self.graph.node(producer);

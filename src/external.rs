@@ -1,4 +1,4 @@
-//! Data of a model in files beside it, when the model is written to another folder.
+//! The data files of a model, when the model is written to another folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,18 +12,18 @@ use lmsc_onnx::proto::ModelProto;
 use crate::emit::same_file;
 use crate::{Code, Error};
 
-/// A file to be copied.
+/// A file to copy.
 pub(crate) struct FileCopy {
     from: PathBuf,
     to: PathBuf,
 }
 
-/// Makes the model's references, which hold in `folder`, hold in the folder of `output`: they are rewritten, or, with
-/// `copy_data`, kept, and the files that are to be copied come back.
+/// Rewrites the model's references, which are relative to `folder`, for the folder of `output`. With `copy_data`
+/// the references stay, and the files to copy are returned.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) where the data is not within the output's folder and is not to be copied, or where a copy would replace
-/// another file.
+/// [`Kind::Input`](crate::Kind) if the data is outside the output's folder and not copied, or if a copy would
+/// replace another file.
 pub(crate) fn relocate(
     proto: &mut ModelProto,
     folder: Option<&Path>,
@@ -36,12 +36,12 @@ pub(crate) fn relocate(
     if locations.is_empty() {
         return Ok(Vec::new());
     }
-    let there = match output.parent() {
+    let target = match output.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     let real = |path: &Path| path.canonicalize().map_err(|e| Error::reading(path, &e));
-    let (from, to) = (real(folder)?, real(there)?);
+    let (from, to) = (real(folder)?, real(target)?);
     if from == to {
         return Ok(Vec::new());
     }
@@ -68,10 +68,10 @@ pub(crate) fn relocate(
     Ok(copies)
 }
 
-/// Refuses to write over a file with the model's data.
+/// Refuses to overwrite a data file of the model.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) naming the file.
+/// [`Kind::Input`](crate::Kind) with the file's name.
 pub(crate) fn check_not_data(model: &Model, output: &Path) -> Result<(), Error> {
     let Some(folder) = &model.folder else { return Ok(()) };
     if locations(&model.proto).iter().any(|location| same_file(&folder.join(location), output)) {
@@ -82,7 +82,7 @@ pub(crate) fn check_not_data(model: &Model, output: &Path) -> Result<(), Error> 
     }
 }
 
-/// The locations of data in other files, as the model states them.
+/// The locations of data in other files, as the model writes them.
 fn locations(proto: &ModelProto) -> BTreeSet<String> {
     let mut locations = BTreeSet::new();
     visit_tensors(proto, &mut |tensor, _| {
@@ -93,14 +93,14 @@ fn locations(proto: &ModelProto) -> BTreeSet<String> {
     locations
 }
 
-/// The copy of a file to a location in a folder, unless it is there already.
+/// The copy of a file to a location in a folder; `None` if the file is already there.
 fn copy_of(from: PathBuf, folder: &Path, location: &str) -> Result<Option<FileCopy>, Error> {
     let to = folder.join(location);
     let refuse = |why: &str| {
         let message = format!("--copy-data cannot write {}: {why}", to.display());
         Err(Error::new(Code::File, message).with_help("write the result to another folder"))
     };
-    // Links in the folder may lead out of it.
+    // Links in the folder may point outside it.
     let existing = to.ancestors().find_map(|path| path.canonicalize().ok());
     if !existing.is_some_and(|path| path.starts_with(folder)) {
         return refuse("a link leads to it out of the folder of the result");
@@ -138,7 +138,7 @@ fn alike(a: &Path, b: &Path) -> io::Result<bool> {
     }
 }
 
-/// The path as files of ONNX state it, with `/` between its parts.
+/// The path in the form of ONNX files, with `/` between its parts.
 fn as_location(path: &Path) -> Option<String> {
     let part = |part: Component<'_>| match part {
         Component::Normal(name) => name.to_str().map(str::to_owned),
@@ -148,10 +148,10 @@ fn as_location(path: &Path) -> Option<String> {
 }
 
 impl FileCopy {
-    /// Copies the file: whole or not at all.
+    /// Copies the file, completely or not at all.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) naming the file.
+    /// [`Kind::Input`](crate::Kind) with the file's name.
     pub(crate) fn write(&self) -> Result<(), Error> {
         if let Some(folder) = self.to.parent() {
             fs::create_dir_all(folder).map_err(|e| Error::writing(folder, &e))?;

@@ -1,4 +1,4 @@
-//! `lmsc fit`: which cards a step fits, with which batches, and how fast it is there.
+//! `lmsc fit`: the cards that a step fits, the batches with which it fits, and its time there.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -17,20 +17,20 @@ use crate::plan::{before_planning, named};
 use crate::progress::Stage;
 use crate::{Code, Error, machine, step_peak, view, with_budgets};
 
-/// The cards that are asked where none are named: one of each size of memory that is common.
+/// The cards that are tried if the call names none: one of each common memory size.
 const CARDS: [&str; 4] = ["t4", "rtx4090", "l40s", "h100-sxm"];
 
-/// The dimension that is varied where several are open.
+/// The dimension that is varied if several have no value.
 const BATCH: &str = "batch";
 
-/// No larger batch is tried. Twice as much is another doubling for models that fit everywhere.
+/// The largest batch that is tried. A doubled limit costs one more doubling for models that fit everywhere.
 const LARGEST: u64 = 1 << 16;
 
-/// The largest batch is found to one part in this number of it: four plans after the doubling. Twice as fine is one plan more for
-/// each card.
+/// The largest batch is found up to this fraction of it: at most four plans after the doubling. A doubled value
+/// costs one more plan per card.
 const FINENESS: u64 = 16;
 
-/// What was found. Times are milliseconds.
+/// The results. Times are milliseconds.
 #[derive(Debug, Serialize)]
 struct Fit {
     /// Version of this format.
@@ -45,18 +45,18 @@ struct Fit {
     warnings: Vec<String>,
 }
 
-/// What was found for one card.
+/// The results for one card.
 #[derive(Debug, Serialize)]
 struct Card {
     target: String,
     description: String,
     /// The memory that the step may use.
     budget_bytes: u64,
-    /// The largest batch found to fit as it is.
+    /// The largest batch that was found to fit without a plan.
     largest_as_it_is: Option<u64>,
-    /// The largest batch found to fit, as it is or with a plan.
+    /// The largest batch that was found to fit, with or without a plan.
     largest: Option<u64>,
-    /// The smallest batch found not to fit.
+    /// The smallest batch that was found not to fit.
     refused: Option<u64>,
     points: Vec<Point>,
 }
@@ -70,34 +70,35 @@ enum Fits {
     No,
 }
 
-/// What was found for one batch.
+/// The result for one batch.
 #[derive(Clone, Debug, Serialize)]
 struct Point {
     batch: Option<u64>,
     fits: Fits,
-    /// The memory that the step needs as it is.
+    /// The memory that the step needs without a plan.
     needed_bytes: u64,
-    /// The time of all operators, once.
+    /// The time of all operators, each run once.
     compute_ms: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<Step>,
 }
 
-/// How a step that fits runs.
+/// The memory and time of a step that fits.
 #[derive(Clone, Debug, Serialize)]
 struct Step {
     peak_bytes: u64,
     step_ms: f64,
-    /// No plan within the memory is faster.
+    /// No plan within the memory is faster than this.
     lower_bound_ms: f64,
-    /// Steps by the second, times the batch where there is one.
+    /// Steps per second, times the batch if there is one.
     samples_per_second: f64,
 }
 
-/// Tells which cards the model fits, with which batches.
+/// The cards that the model fits, with batches and times, as text or JSON.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) for a file or a name that is wrong; [`Kind::Refusal`](crate::Kind) if no card fits.
+/// [`Kind::Input`](crate::Kind) for a faulty file or name; [`Kind::Refusal`](crate::Kind) if the model fits no
+/// card.
 pub fn fit(args: &FitArgs) -> Result<String, Error> {
     args.report.iter().try_for_each(|file| check_report(file, &PAGES))?;
     let planner = named(&args.planner)?;
@@ -180,7 +181,7 @@ impl<'a> Steps<'a> {
         Ok(Steps { args, fixed, dimension, graphs: BTreeMap::new(), warnings: Vec::new() })
     }
 
-    /// The step with this batch. Its warnings are printed, each once.
+    /// The step with this batch. Each of its warnings is printed once.
     fn step(&mut self, batch: Option<u64>) -> Result<&Graph, Error> {
         if !self.graphs.contains_key(&batch) {
             let mut dims = self.fixed.clone();
@@ -205,7 +206,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// The dimension that is varied, of those that have no value.
+/// The dimension to vary, among those without a value.
 fn varied(symbolic: Vec<String>, fixed: &[(String, u64)]) -> Result<Option<String>, Error> {
     let mut open: Vec<String> =
         symbolic.into_iter().filter(|name| !fixed.iter().any(|(fixed, _)| fixed == name)).collect();
@@ -225,7 +226,7 @@ fn varied(symbolic: Vec<String>, fixed: &[(String, u64)]) -> Result<Option<Strin
     }
 }
 
-/// The batches of one card.
+/// The search for the batches of one card.
 struct Search<'a, 'b> {
     args: &'a FitArgs,
     planner: &'static Planner,
@@ -263,7 +264,7 @@ impl Search<'_, '_> {
                 }
                 batch *= 2;
             }
-            // The first doubling that does not fit as it is.
+            // The first doubled batch that does not fit without a plan.
             let mut above =
                 points.iter().find(|(_, point)| point.fits != Fits::AsItIs).and_then(|(&batch, _)| batch);
             while let Some(batch) = above.and_then(|above| between(as_it_is, above)) {
@@ -287,7 +288,7 @@ impl Search<'_, '_> {
                     }
                 }
             }
-            // Of those that do not fit, the smallest.
+            // Of the batches that do not fit, only the smallest is kept.
             points.retain(|batch, point| point.fits != Fits::No || *batch == refused);
             if let Some(batch) = refused.filter(|batch| !points.contains_key(&Some(*batch))) {
                 points.insert(Some(batch), self.point(Some(batch))?);
@@ -310,7 +311,7 @@ impl Search<'_, '_> {
         })
     }
 
-    /// The machine with the budgets for a step, and the memory that the step needs as it is.
+    /// The options of the machine with the budgets for a step, and the memory that the step needs without a plan.
     fn asked(&mut self, batch: Option<u64>) -> Result<(PassCx, Bytes), Error> {
         let graph = self.steps.step(batch)?;
         let cx = with_budgets(self.cx.clone(), graph, Some(self.args.budget), self.args.host_budget)?;
@@ -318,7 +319,7 @@ impl Search<'_, '_> {
         Ok((cx, needed))
     }
 
-    /// What is found for a batch without planning.
+    /// The result for a batch without planning.
     fn as_it_is(&mut self, batch: Option<u64>) -> Result<Point, Error> {
         let (cx, needed) = self.asked(batch)?;
         let mut graph = self.steps.step(batch)?.clone();
@@ -329,7 +330,7 @@ impl Search<'_, '_> {
         Ok(Point { batch, fits, needed_bytes: needed.0, compute_ms: millis(compute), step })
     }
 
-    /// What is found for a batch.
+    /// The result for a batch, planned if needed.
     fn point(&mut self, batch: Option<u64>) -> Result<Point, Error> {
         let of = batch.map(|batch| format!(", batch {batch}")).unwrap_or_default();
         self.stage.show(format!("{}{of}", self.cx.target().name));
@@ -358,7 +359,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// The number in the middle, unless the two are as near as the largest batch is searched for.
+/// The midpoint, unless the two are closer than the precision of the search.
 fn between(fits: u64, refused: u64) -> Option<u64> {
     let gap = refused.saturating_sub(fits);
     (gap > (refused / FINENESS).max(1)).then_some(fits + gap / 2)

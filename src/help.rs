@@ -1,4 +1,4 @@
-//! What `-h`, `--help`, `--help-planner` and the manual pages say.
+//! The texts of `-h`, `--help`, `--help-planner` and the manual pages.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::cli::{Cli, OF_TFLMS};
 use crate::emit::write_atomically;
 use crate::plan::named;
 
-/// What the bare command prints.
+/// The text for a call without arguments.
 pub(crate) const BRIEF: &str = "\
 lmsc fits the training step of an ONNX model into a device-memory budget.
 
@@ -27,7 +27,7 @@ An ONNX model with a symbolic batch needs its size: --dim batch=32.
 More: lmsc -h, lmsc COMMAND -h, lmsc --help
 ";
 
-/// The commands by what they are for, each in a few words.
+/// The commands in groups, each with a short description.
 const GROUPS: [(&str, &[(&str, &str)]); 4] = [
     (
         "Plan a training step",
@@ -71,7 +71,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 4] = [
     ),
 ];
 
-/// The options of the main job that `-h` shows, each in a few words.
+/// The options of the main command that `-h` shows, each with a short description.
 const SHORT: [(&str, &str); 12] = [
     ("budget", "Device memory of the step: 16GiB, 90% of the card, 0.7x the peak"),
     ("output", "Where to write: .onnx, .lms (text), .mlir, or - for standard output"),
@@ -87,7 +87,7 @@ const SHORT: [(&str, &str); 12] = [
     ("run", "Run steps of the result, too"),
 ];
 
-/// The options of `lmsc plan` that belong to planners begin with the planner's name.
+/// The options of `lmsc plan` that belong to single planners; their help texts begin with the planner's name.
 const OF_PLANNERS: [&str; 10] = [
     "window",
     "n_tensors",
@@ -101,7 +101,7 @@ const OF_PLANNERS: [&str; 10] = [
     "save_weights",
 ];
 
-/// The command line as it is parsed: with commands in groups, and planners' own options in `--help-planner`.
+/// The clap command: with commands in groups, and the planners' own options in `--help-planner`.
 pub(crate) fn command(is_short: bool, color: ColorChoice) -> clap::Command {
     let commands: String =
         GROUPS.iter().map(|(group, commands)| format!("{group}:\n{}\n", lines(commands))).collect();
@@ -113,7 +113,7 @@ pub(crate) fn command(is_short: bool, color: ColorChoice) -> clap::Command {
         .help_template(template)
         .override_usage("lmsc [OPTIONS] <MODEL>\n       lmsc <COMMAND>");
     let all: Vec<String> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
-    // Those of all commands stay as they are: what is changed here is changed there.
+    // Options shared by all commands stay unchanged: a change here would change them for every command.
     for id in all.iter().filter(|id| !["model", "quiet", "verbose", "color"].contains(&id.as_str())) {
         let short = SHORT.iter().enumerate().find(|(_, (name, _))| name == id);
         command = command.mut_arg(id, |arg| match short {
@@ -136,7 +136,7 @@ pub(crate) fn command(is_short: bool, color: ColorChoice) -> clap::Command {
         command = command.mut_subcommand(name, |it| hidden(it, &OF_TFLMS));
     }
     command = command.mut_subcommand("plan", |it| hidden(it, &OF_PLANNERS));
-    // They stand in groups above.
+    // The groups above list the commands.
     let names: Vec<String> = command.get_subcommands().map(|it| it.get_name().to_owned()).collect();
     for name in names {
         command = command.mut_subcommand(name, |it| it.hide(true));
@@ -148,7 +148,7 @@ fn lines(commands: &[(&str, &str)]) -> String {
     commands.iter().map(|(name, words)| format!("  {name:<13} {words}\n")).collect()
 }
 
-/// The planner of which `--help-planner` asks, if it does.
+/// The planner in `--help-planner`, if the call has that option.
 pub(crate) fn planner_asked(arguments: &[OsString]) -> Option<&str> {
     const OPTION: &str = "--help-planner";
     let at =
@@ -161,10 +161,10 @@ pub(crate) fn planner_asked(arguments: &[OsString]) -> Option<&str> {
     }
 }
 
-/// What the planner does, and its own options.
+/// The description of the planner, and its own options.
 ///
 /// # Errors
-/// [`Error::Input`] with the names that there are.
+/// [`Kind::Input`](crate::Kind) with the names of the planners.
 pub(crate) fn of_planner(name: &str) -> Result<String, Error> {
     let (name, summary) = match name {
         TFLMS => (TFLMS, TFLMS_SUMMARY),
@@ -203,10 +203,10 @@ pub(crate) fn of_planner(name: &str) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Writes the manual pages to a folder: one of the main job, and one for each command.
+/// Writes the manual pages to a folder: one for the main command, and one for each other command.
 ///
 /// # Errors
-/// [`Error::Input`] where a file cannot be written.
+/// [`Kind::Input`](crate::Kind) if a file cannot be written.
 pub(crate) fn manual(folder: &Path) -> Result<String, Error> {
     let pages = |command: clap::Command, name: String| {
         let mut page = Vec::new();

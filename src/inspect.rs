@@ -1,4 +1,4 @@
-//! `lmsc inspect`: what a model is and where its memory goes.
+//! `lmsc inspect`: the phases, variables and memory of a model.
 
 use std::fmt::Write;
 
@@ -18,11 +18,11 @@ struct Inspection {
     format: u32,
     model: String,
     graph: GraphFacts,
-    /// Its peak is the smallest budget that is known to leave the step as it is.
+    /// The peak here is the smallest budget for which the step is known to need no copies.
     memory: MemoryFacts,
-    /// What of the peak alignment and gaps between addresses take.
+    /// The bytes of the peak that are alignment and gaps between addresses.
     addresses: u64,
-    /// What of the peak the constants of kernels take.
+    /// The bytes of the peak that are constants of kernels.
     constants: u64,
     inputs: Vec<NamedBytes>,
     variables: Vec<NamedBytes>,
@@ -55,7 +55,7 @@ struct StorageFacts {
 /// The inspection of a model, as text or JSON.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) for whatever is wrong with the file.
+/// [`Kind::Input`](crate::Kind) for a faulty file.
 pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
     let Loaded { graph, warnings, .. } = look(args.input.path(), &args.input.binding)?;
     let scopes: Vec<Scope> = args.optimizer_scopes.iter().map(|s| Scope::new(s)).collect();
@@ -180,7 +180,7 @@ fn text(graph: &Graph, phases: &Phases, memory: &Memory, facts: &Inspection) -> 
 /// Width and height of the memory curve, in characters.
 const CURVE: (usize, usize) = (72, 12);
 
-/// Transient bytes over the ticks.
+/// A chart of the transient bytes over the ticks.
 fn curve(memory: &Memory) -> String {
     let (width, height) = CURVE;
     let ticks = memory.transient.len();
@@ -194,7 +194,7 @@ fn curve(memory: &Memory) -> String {
         let (from, to) = (c * ticks / columns, (c + 1) * ticks / columns);
         memory.transient[from..to.max(from + 1)].iter().copied().max().unwrap_or_default()
     };
-    // In eighths of a line.
+    // Heights in eighths of a line.
     let level = |b: Bytes| (b.0 as f64 / peak.0 as f64 * (8 * height) as f64).round() as usize;
     let levels: Vec<usize> = (0..columns).map(|c| level(column(c))).collect();
     const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

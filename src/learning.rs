@@ -1,4 +1,4 @@
-//! How the planner `dqn` learns, as the command line says it: weights in files, and a bar while it lasts.
+//! Trains the planner `dqn` for the command line: reads and writes weights, and shows progress.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -12,12 +12,12 @@ use crate::cli::ParameterArgs;
 use crate::emit::write_atomically;
 use crate::{Code, Error};
 
-/// The weights that the call gives, if it does.
+/// The weights in the file of `--weights`, if the call has that option.
 pub(crate) fn weights(args: &ParameterArgs) -> Result<Option<Weights>, Error> {
     args.weights.as_deref().map(read).transpose()
 }
 
-/// How the call wants it learned, from these weights.
+/// The training options of the call, with these initial weights.
 pub(crate) fn learning<'a>(args: &ParameterArgs, weights: Option<&'a Weights>) -> Learning<'a> {
     let default = Learning::default();
     Learning {
@@ -66,7 +66,7 @@ pub(crate) fn write(path: &Path, weights: &Weights) -> Result<(), Error> {
     write_atomically(path, |w| w.write_all(&file))
 }
 
-/// Shows the best plan so far while episodes are played, and keeps the weights of the last.
+/// Shows the best plan so far during training, and keeps the weights of the last episode.
 pub(crate) struct Listener {
     compute_nanos: u64,
     bar: ProgressBar,
@@ -75,7 +75,7 @@ pub(crate) struct Listener {
 
 impl Listener {
     pub(crate) fn new(compute_nanos: u64) -> Listener {
-        // Hidden where standard error is no terminal.
+        // indicatif hides the bar if standard error is not a terminal.
         Listener::with(compute_nanos, ProgressBar::no_length())
     }
 
@@ -94,7 +94,7 @@ impl Listener {
         *self.last.lock().unwrap_or_else(|e| e.into_inner()) = Some(episode.weights.clone());
     }
 
-    /// The weights after the last episode that was heard of.
+    /// The weights after the last episode that was reported.
     pub(crate) fn weights(&self) -> Option<Weights> {
         self.bar.finish_and_clear();
         self.last.lock().unwrap_or_else(|e| e.into_inner()).clone()
@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    /// A terminal that keeps what is written to it.
+    /// A terminal that records what is written to it.
     #[derive(Clone, Debug, Default)]
     struct Screen(Arc<Mutex<String>>);
 
@@ -156,22 +156,22 @@ mod tests {
         let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));
         let bar = ProgressBar::with_draw_target(None, target);
         let listener = Listener::with(problem.compute_nanos(), bar);
-        let told = Mutex::new(Vec::new());
+        let reported = Mutex::new(Vec::new());
         let watch = |episode: &Episode| {
             listener.hear(episode);
             listener.bar.force_draw();
             let percent = |nanos: u64| 100.0 * nanos as f64 / problem.compute_nanos() as f64;
             let (best, this) = (percent(episode.best_nanos), percent(episode.overhead_nanos));
-            told.lock().unwrap().push((best, this));
+            reported.lock().unwrap().push((best, this));
         };
         let learning = Learning { episodes: 6, watch: Some(&watch), ..Learning::default() };
         let request = Request { recompute: true, ..Request::new(&problem, 118 << 20) };
         dqn::plan(&request, &learning).unwrap();
-        let told = told.into_inner().unwrap();
-        assert_eq!(told.len(), 6);
+        let reported = reported.into_inner().unwrap();
+        assert_eq!(reported.len(), 6);
         let mut least = f64::INFINITY;
         let screen = screen.0.lock().unwrap().clone();
-        for (at, (best, this)) in told.iter().enumerate() {
+        for (at, (best, this)) in reported.iter().enumerate() {
             least = least.min(*this);
             let end = format!("best overhead so far +{least:.2} %, this episode +{this:.2} %");
             let is_of =

@@ -1,6 +1,7 @@
-//! The driver of `lmsc`: reads a model, runs the passes, proves the result, writes it. No algorithm lives here.
+//! The driver of `lmsc`: reads a model, runs the passes, proves the result, writes it. The algorithms are in other
+//! crates.
 //!
-//! A program that is not the command begins with [`Compiler`], whose step a [`Session`] runs.
+//! Programs that use the library start with [`Compiler`], which compiles a step; a [`Session`] runs it.
 
 #![forbid(unsafe_code)]
 
@@ -100,36 +101,36 @@ fn long_version() -> String {
     format!("{} ({commit}; features: {features})", env!("CARGO_PKG_VERSION"))
 }
 
-/// Who plans where the user does not say.
+/// The planner of calls that name none.
 pub const DEFAULT_PLANNER: &str = "auto";
 
-/// A compiled step: its report, its graphs and what it takes to write or run it.
+/// A compiled step: its report, its graphs, and the data for writing and running it.
 ///
-/// A process that ends need not drop it: to give that memory back takes a while.
+/// Dropping it releases large graphs, which takes time; a process that is about to end can forget it instead.
 pub struct Compiled {
-    /// What there is to tell.
+    /// The report of the compilation.
     pub report: Report,
-    /// As it came, and as it is now.
+    /// The graph that was read, and the compiled one.
     graphs: [Graph; 2],
-    /// In which the model's files are.
+    /// The folder of the model's files.
     folder: Option<PathBuf>,
     /// The files to whose mapped bytes the graphs refer.
     mapped: Vec<Arc<Opened>>,
-    /// The inputs that are constants.
+    /// The inputs that are constants of the step.
     fixed: Vec<String>,
-    /// What was asked for.
+    /// The options of the passes.
     cx: PassCx,
     /// The bytes of a page, where the plan is for memory that is mapped in pages.
     pages: Option<Bytes>,
-    /// The plan in the form of `--save-plan`; only where the library was called, and something was planned.
+    /// The plan in the form of `--save-plan`; only for the library, and only if a plan was made.
     plan: Option<String>,
-    /// How the model is written; only where the library was called.
+    /// The data for writing the model; only for the library.
     source: Option<compiler::Source>,
     _emitted: Option<Emitted>,
 }
 
 impl Compiled {
-    /// What the passes were asked.
+    /// The options of the passes.
     pub(crate) fn asked(&self) -> &PassCx {
         &self.cx
     }
@@ -139,13 +140,13 @@ impl Compiled {
         self.pages
     }
 
-    /// The graph as it is now.
+    /// The compiled graph.
     pub fn graph(&self) -> &Graph {
         &self.graphs[1]
     }
 }
 
-/// Who calls for a compilation, and what that changes.
+/// The caller of a compilation, which decides what is printed and kept.
 enum Caller<'a> {
     /// The command: progress and warnings are shown, and a model may go to `out`.
     Command { out: &'a mut dyn Write },
@@ -153,10 +154,10 @@ enum Caller<'a> {
     Library { bytes: Option<bytes::Bytes>, watch: Option<Arc<Watch>> },
 }
 
-/// Compiles a model: the main job. Prints the model if it goes to standard output, and nothing else.
+/// Compiles a model: the main command. Prints the model if the output is standard output, and nothing else.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) where the budget cannot be met; the other families as they say.
+/// [`Kind::Refusal`](crate::Kind) if the budget cannot be met; other kinds as their documentation says.
 pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Error> {
     check_call(args)?;
     compile_for(args, Caller::Command { out })
@@ -172,7 +173,7 @@ fn saved_plan(ran: &[Ran]) -> Option<String> {
     ran.iter().rev().find_map(|ran| ran.outcome.plan.as_ref()).map(|plan| plan.to_json())
 }
 
-/// The plan that the passes made, for this file.
+/// The plan that the passes made, with the file to which it is written.
 fn saved<'a>(file: &'a Path, ran: &[Ran]) -> Result<(&'a Path, String), Error> {
     let plan = saved_plan(ran).ok_or_else(|| {
         let message = "--save-plan: nothing was planned that could be saved".to_owned();
@@ -182,7 +183,7 @@ fn saved<'a>(file: &'a Path, ran: &[Ran]) -> Result<(&'a Path, String), Error> {
     Ok((file, plan))
 }
 
-/// What is said where nothing says how much memory the step may use, with the memory that it uses as it is.
+/// The error of a call without a budget; it names the step's peak.
 fn no_budget(cx: &PassCx, graph: &Graph) -> Error {
     let peak = Bytes(step_peak(graph, &cx.in_arena()).0.saturating_add(cx.constants.0));
     let message = format!(
@@ -195,7 +196,7 @@ fn no_budget(cx: &PassCx, graph: &Graph) -> Error {
     )
 }
 
-/// Refuses a call that contradicts itself, or files that could not be written.
+/// Refuses contradictory options, and output files that cannot be written.
 fn check_call(args: &CompileArgs) -> Result<(), Error> {
     let planner = args.plan.planner();
     let nothing_planned = args.plans_nothing();
@@ -255,12 +256,12 @@ fn check_call(args: &CompileArgs) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the report that goes to this file is a page to look at.
+/// Whether the report at this path is an HTML page.
 pub(crate) fn is_page(report: &Path) -> bool {
     report.extension().is_some_and(|extension| extension == "html")
 }
 
-/// Both answers; the first is found by a thread of its own, where kernels may run on others than this one.
+/// Both results; `a` runs on its own thread if kernels may use several threads.
 fn side_by_side<A: Send, B>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B) -> (A, B) {
     if lmsc_kernels::threads() == 1 { (a(), b()) } else { both(a, b) }
 }
@@ -270,7 +271,7 @@ fn differs(difference: Difference) -> Error {
     Error::ours(format!("the rewritten graph differs: {difference}"))
 }
 
-/// The error, of a step that does not fit with the budgets in which it would, whichever planner was asked.
+/// The error; if it is a refusal, with the smallest budgets for which there is a plan, by any planner.
 fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
     error.map_refusal(|refusal| {
         let is_of_host = matches!(refusal.cause, Cause::HostIsFull { .. });
@@ -282,11 +283,11 @@ fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
     })
 }
 
-/// The refusal with the budgets of the device in which there would be a plan.
+/// The refusal with the smallest device budgets for which there is a plan.
 fn device_floors(refusal: Refusal, original: &Graph, cx: &PassCx) -> Refusal {
     let nothing = PassCx { budget: Some(Bytes::ZERO), ..cx.clone() };
     let Ok(bridge) = plan::before_planning(&mut original.clone(), &nothing) else {
-        // What planners cannot work on was refused for another reason.
+        // Graphs that planners do not take were refused for another reason.
         return refusal;
     };
     let planner = planner(DEFAULT_PLANNER).expect("it is registered");
@@ -307,10 +308,11 @@ fn fits_counted(original: &Graph, cx: &PassCx) -> bool {
     Pipeline::of_planner(TFLMS).run(&mut original.clone(), &cx).is_ok()
 }
 
-/// The thousandths by which an arena is made larger, one after the other, where one is too small for addresses of a plan of TFLMS.
+/// Factors, in thousandths above the budget, by which a too small arena for a plan of TFLMS is enlarged, in this
+/// order.
 const MORE: [u128; 8] = [10, 20, 40, 80, 150, 300, 600, 1000];
 
-/// The refusal of an arena for addresses, with a larger one that has been seen to do.
+/// The refusal of an arena for addresses, with the first larger arena for which TFLMS found addresses.
 fn with_room(mut refusal: Refusal, original: &Graph, cx: &PassCx) -> Refusal {
     let budget = cx.budget.unwrap_or_default().0;
     let all = Pipeline::of_planner(TFLMS);
@@ -328,13 +330,13 @@ fn with_room(mut refusal: Refusal, original: &Graph, cx: &PassCx) -> Refusal {
     }
 }
 
-/// The refusal with the budget in which nothing has to leave: the peak of the step and the constants of kernels.
+/// The refusal with the budget for which nothing is swapped: the peak of the step and the constants of kernels.
 fn as_it_is(mut refusal: Refusal, peak: Bytes, constants: Bytes) -> Refusal {
     refusal.smallest.push(Smallest { bytes: peak + constants, reach: Reach::AsItIs });
     refusal
 }
 
-/// The refusal, with what of the budget the constants of kernels take.
+/// The refusal with the share of the budget that the constants of kernels take.
 fn with_constants(refusal: Refusal, cx: &PassCx) -> Refusal {
     match cx.whole_budget().filter(|_| cx.constants > Bytes::ZERO) {
         Some(budget) => {
@@ -344,7 +346,7 @@ fn with_constants(refusal: Refusal, cx: &PassCx) -> Refusal {
     }
 }
 
-/// The refusal with the budgets in which there would be a plan.
+/// The refusal with the budgets for which there is a plan.
 fn with_floors(refusal: Refusal, floors: &Floors, budget: Option<Bytes>) -> Refusal {
     let refusal = refusal.with_floors(floors);
     match budget.and_then(|budget| floors.fitting(budget.0)) {
@@ -353,12 +355,12 @@ fn with_floors(refusal: Refusal, floors: &Floors, budget: Option<Bytes>) -> Refu
     }
 }
 
-/// The error, of a step that does not fit with what else could be done about it.
+/// The error; if it is a refusal, with advice on the sizes of the step.
 fn smaller(error: Error, binding: &BindingArgs) -> Error {
     error.map_refusal(|refusal| smaller_step(refusal, binding))
 }
 
-/// The refusal, with the sizes of the step that could be smaller.
+/// The refusal with advice to reduce the dimensions that the call sets.
 fn smaller_step(refusal: Refusal, binding: &BindingArgs) -> Refusal {
     let given: Vec<String> =
         binding.dims.iter().map(|(name, value)| format!("--dim {name}={value}")).collect();
@@ -369,7 +371,8 @@ fn smaller_step(refusal: Refusal, binding: &BindingArgs) -> Refusal {
     }
 }
 
-/// Why the peak is above the budget: a plan found for a budget holds it, so something else was asked for.
+/// The error of a peak above the budget. A plan that was found for a budget keeps it, so other options caused this
+/// one.
 fn beyond(args: &CompileArgs, original: &Graph, [peak, budget]: [Bytes; 2], cx: &PassCx) -> Error {
     let mut given = args.plan.fixed_parameters();
     given.extend(args.plan.swap_limit.is_some().then_some("--swap-limit"));
@@ -411,7 +414,7 @@ fn beyond(args: &CompileArgs, original: &Graph, [peak, budget]: [Bytes; 2], cx: 
     }
 }
 
-/// The table of passes, with their place in the default pipeline and their options.
+/// The table of passes, with their positions in the default pipeline and their options.
 pub fn list_passes() -> String {
     let mut text = String::new();
     for pass in REGISTRY {
@@ -425,7 +428,7 @@ pub fn list_passes() -> String {
     text
 }
 
-/// The same as JSON.
+/// The table of passes as JSON.
 pub fn passes_as_json() -> String {
     let option = |option: &PassOption| {
         let (default, takes) = (option.default.to_string(), option.takes());
@@ -440,19 +443,19 @@ pub fn passes_as_json() -> String {
     format!("{:#}\n", serde_json::json!({ "format": 1, "passes": passes }))
 }
 
-/// The place of the pass in the default pipeline, counted from 1.
+/// The position of the pass in the default pipeline, counted from 1.
 fn default_place(pass: &dyn Pass) -> Option<usize> {
     let default = Pipeline::of_planner(DEFAULT_PLANNER);
     default.passes().position(|other| other.name() == pass.name()).map(|index| index + 1)
 }
 
-/// What the passes are told of the machine that runs a step.
+/// The options of the passes that describe the machine: target and profile.
 pub(crate) fn machine(target: Option<&str>, profile: Option<&Path>) -> Result<PassCx, Error> {
     let target = target.map(targets::named_target).transpose()?;
     Ok(of_machine(PassCx { target, profile: targets::read_profile(profile)?, ..PassCx::default() }))
 }
 
-/// The same, with what the kernels of the target need.
+/// The same options, with the workspaces of the target's kernels.
 pub(crate) fn of_machine(cx: PassCx) -> PassCx {
     match cx.target().kernels {
         Kernels::None => cx,
@@ -465,7 +468,7 @@ pub(crate) fn of_machine(cx: PassCx) -> PassCx {
     }
 }
 
-/// What the passes are told of the machine, with the budgets for a step.
+/// The options of the machine and the budgets for a step.
 pub(crate) fn with_budgets(
     machine: PassCx,
     graph: &Graph,
@@ -483,23 +486,23 @@ pub(crate) fn with_budgets(
     Ok(PassCx { budget, constants, host_budget: host_budget.map(of_host).transpose()?, ..machine })
 }
 
-/// The smallest budget that is known to leave the step as it is, without the constants of kernels: where everything gets an address,
-/// with what alignment and gaps take.
+/// The smallest budget for which the step is known to need no copies, without the constants of kernels: with
+/// addresses, including alignment and gaps.
 pub(crate) fn step_peak(graph: &Graph, cx: &PassCx) -> Bytes {
     let counted = cx.memory(graph).peak();
-    // With that much room the order stays as it is.
+    // With a budget this large, the order does not change.
     let as_it_is = PassCx { budget: Some(Bytes(1 << 60)), order: None, given: None, ..cx.clone() };
     match plan::before_planning(&mut graph.clone(), &as_it_is) {
         Ok(bridge) => {
             let planner = planner(DEFAULT_PLANNER).expect("it is registered");
             counted.max(Bytes(service::peak(&question(&bridge.problem, planner, Bytes::ZERO, cx))))
         }
-        // A step that copies already has the addresses that it has.
+        // A step with copies was planned before, and its addresses count as they are.
         Err(_) => counted,
     }
 }
 
-/// What the passes are told for this step on this machine.
+/// The options of the passes for this step on this machine.
 fn pass_cx(args: &PlanArgs, machine: PassCx, graph: &Graph) -> Result<PassCx, Error> {
     let planner = args.planner();
     if args.ranges {
@@ -518,14 +521,14 @@ fn pass_cx(args: &PlanArgs, machine: PassCx, graph: &Graph) -> Result<PassCx, Er
     }
 }
 
-/// The plan in the file, which becomes one of a model, or of an instance, only if it is checked.
+/// The plan in the file. Whether it fits a model or an instance is checked later.
 pub(crate) fn given_plan(path: &Path) -> Result<GivenPlan, Error> {
     let help = "give a file that --save-plan has written";
     let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e).with_help(help))?;
     Ok(GivenPlan::new(path.display().to_string(), text)?)
 }
 
-/// Refuses planners that copy whole tensors only.
+/// Refuses planners that copy only whole tensors.
 fn knows_ranges(planner: &str) -> Result<(), Error> {
     if lmsc_plan::planners::planner(planner).is_some_and(|p| p.ranges) {
         return Ok(());
@@ -535,7 +538,7 @@ fn knows_ranges(planner: &str) -> Result<(), Error> {
     Err(Error::new(Code::Option, message).with_help(help))
 }
 
-/// Refuses names of operators and nodes that the graph does not have, where they choose what is swapped.
+/// Refuses names of operators and nodes that are not in the graph, in options that choose what is swapped.
 fn known_names(graph: &Graph, cx: &PassCx) -> Result<(), Error> {
     let nodes = || graph.order().iter().map(|&id| graph.node(id));
     let refuse = |option: &str, name: &str, there_are: Vec<String>, many: &str| {
@@ -561,7 +564,7 @@ fn known_names(graph: &Graph, cx: &PassCx) -> Result<(), Error> {
     Ok(())
 }
 
-/// A hash of what the plan is: the nodes in their order, what they read and define and where, and what they wait for.
+/// A hash of the plan: the nodes in order, their operands and results with places, and their control edges.
 fn hash(graph: &Graph) -> String {
     let mut names = Vec::new();
     for &id in graph.order() {
@@ -580,7 +583,7 @@ fn hash(graph: &Graph) -> String {
     format!("{:016x}", xxh3_64(&names))
 }
 
-/// What there is to tell about the graph as it came.
+/// The facts about the graph that was read, for the report.
 fn facts(original: &Graph, cx: &PassCx) -> (GraphFacts, MemoryFacts, Option<ProfileFacts>) {
     let memory = cx.memory(original);
     let phases = Phases::of(original, |node| cx.scope(node));
@@ -591,7 +594,7 @@ fn facts(original: &Graph, cx: &PassCx) -> (GraphFacts, MemoryFacts, Option<Prof
     (graph, memory, ProfileFacts::of(cx, original))
 }
 
-/// Collects what there is to tell.
+/// Collects the report.
 fn report(
     model: String,
     (graph, profile): (GraphFacts, Option<ProfileFacts>),

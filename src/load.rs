@@ -1,4 +1,4 @@
-//! From a path to a verified graph.
+//! Reads a file into a verified graph.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -18,33 +18,33 @@ use crate::error::called;
 use crate::excerpt::excerpt;
 use crate::{Code, Error};
 
-/// A graph and the file that it came from.
+/// A graph and the file from which it was read.
 pub struct Loaded {
     /// The graph, verified.
     pub graph: Graph,
     /// The ONNX file, with the optimizer linked; `None` for text.
     pub model: Option<Model>,
-    /// What its symbolic dimensions are bound to: as was asked for, else as the file was rewritten for.
+    /// The values of its symbolic dimensions: those of the call, else those for which the file was rewritten.
     pub dims: Dims,
-    /// Whether the model is not the file any more: the optimizer was linked, or updates of variables that the file
-    /// spells out were gathered.
+    /// Whether the model differs from the file: the optimizer was linked, or explicit updates of variables were
+    /// merged into nodes.
     pub edited: bool,
-    /// Faults of the file that do not keep it from being used, one sentence each.
+    /// Faults of the file that do not prevent its use, one sentence each.
     pub warnings: Vec<String>,
 }
 
 /// The graph in the file at `path`, or on standard input for `-`; its warnings are printed to standard error.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind), always: whatever is wrong here is wrong with the file or the call.
+/// [`Kind::Input`](crate::Kind), always: every fault here is one of the file or the call.
 pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
     let loaded = read(path, binding, Purpose::Rewrite)?;
     warn(&loaded.warnings);
     Ok(loaded)
 }
 
-/// The training step in the file at `path`, or in `bytes`, which are called by that path. Nothing is printed; a step in which
-/// nothing is learned has a warning besides.
+/// The training step in the file at `path`, or in `bytes`, which messages call by that path. Nothing is printed. A
+/// step that learns nothing gets a warning.
 ///
 /// # Errors
 /// As [`load`].
@@ -61,7 +61,7 @@ pub(crate) fn step(
     Ok(noted_if_idle(path, noted_if_inference(path, loaded)))
 }
 
-/// The same, for a caller that only looks at the graph: breaches of operators' contracts are warnings.
+/// The graph, for a caller that only reads it: violations of operators' contracts are warnings.
 ///
 /// # Errors
 /// As [`load`].
@@ -72,14 +72,14 @@ pub(crate) fn look(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> 
     Ok(loaded)
 }
 
-/// The same graph, its warnings printed: first that it does not train, if it does not.
+/// Prints the graph's warnings, with one more if it does not train, and returns it.
 pub(crate) fn told_if_inference(path: &Path, loaded: Loaded) -> Loaded {
     let loaded = noted_if_inference(path, loaded);
     warn(&loaded.warnings);
     loaded
 }
 
-/// The same graph, with a warning if it does not train.
+/// The graph, with a warning if it does not train.
 pub(crate) fn noted_if_inference(path: &Path, mut loaded: Loaded) -> Loaded {
     if let Some(inference) = crate::state::is_inference(&loaded.graph) {
         let help = match &loaded.model {
@@ -94,7 +94,7 @@ pub(crate) fn noted_if_inference(path: &Path, mut loaded: Loaded) -> Loaded {
     loaded
 }
 
-/// The same graph, with a warning if it trains and learns nothing.
+/// The graph, with a warning if it trains but learns nothing.
 pub(crate) fn noted_if_idle(path: &Path, mut loaded: Loaded) -> Loaded {
     if let Some(idle) = crate::state::learns_nothing(&loaded.graph) {
         let help = match &loaded.model {
@@ -108,10 +108,10 @@ pub(crate) fn noted_if_idle(path: &Path, mut loaded: Loaded) -> Loaded {
     loaded
 }
 
-/// The symbolic dimensions of the model at `path`, by name; none of a text.
+/// The names of the symbolic dimensions of the model at `path`; none for text.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind), if it is no model.
+/// [`Kind::Input`](crate::Kind) if the file is not a model.
 pub(crate) fn symbolic(path: &Path) -> Result<Vec<String>, Error> {
     if path == Path::new("-") {
         let message = "standard input is read once, and the model more often".to_owned();
@@ -132,7 +132,7 @@ pub(crate) fn symbolic(path: &Path) -> Result<Vec<String>, Error> {
 pub(crate) fn warn(warnings: &[String]) {
     let mut err = std::io::stderr().lock();
     for warning in warnings.iter().filter(|_| !crate::term::is_quiet()) {
-        // A closed standard error does not end the work.
+        // A closed standard error does not stop the command.
         _ = writeln!(err, "{} {warning}", crate::term::warning());
     }
 }
@@ -155,14 +155,14 @@ pub(crate) fn load_to_run(path: &Path, binding: &BindingArgs) -> Result<Loaded, 
     Ok(loaded)
 }
 
-/// What a graph is read for.
+/// The purpose for which a graph is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// It is rewritten: files are mapped.
+    /// The graph is rewritten: files are mapped.
     Rewrite,
-    /// It runs: files are read into memory.
+    /// The graph runs: files are read into memory.
     Run,
-    /// It is only looked at: breaches of operators' contracts are warnings.
+    /// The graph is only shown: violations of operators' contracts are warnings.
     Look,
 }
 
@@ -191,7 +191,7 @@ fn take(
     purpose: Purpose,
 ) -> Result<Loaded, Error> {
     let is_text = match &bytes {
-        // An ONNX file begins with the tag of its first field, never with a blank, a letter or a bracket.
+        // An ONNX file begins with the tag of its first field, never with white space, a letter or a bracket.
         Some(bytes) => match bytes.trim_ascii_start().first() {
             Some(b) => (b.is_ascii_alphabetic() || b"</\"".contains(b)) && !bytes.contains(&0),
             None => {
@@ -208,11 +208,11 @@ fn take(
     if is_text { text(path, bytes, binding) } else { onnx(path, bytes, binding, purpose) }
 }
 
-/// Checks the graph of a file. Addresses, and claims that nodes compute others again, that do not hold are removed: another
-/// program has rewritten the file. The warning, if there were any.
+/// Checks the graph of a file. Another program may have rewritten the file; then addresses and recompute marks that
+/// do not hold are removed, and a warning is returned.
 ///
 /// # Errors
-/// The violations that are left without them.
+/// The violations that remain without them.
 fn check_without_stale(graph: &mut Graph) -> Result<Option<String>, Violations> {
     let mut reason = None;
     if graph.has_addresses()
@@ -242,12 +242,12 @@ fn check_without_stale(graph: &mut Graph) -> Result<Option<String>, Violations> 
     }))
 }
 
-/// A tensor on the device that has bytes and no address.
+/// The name of a tensor on the device that has bytes but no address.
 fn unplaced(graph: &Graph) -> Option<String> {
     let storages = Storages::of(graph);
-    let there =
+    let needs_address =
         |storage: &Storage| graph.value(storage.root).place == Place::Device && storage.bytes > Bytes::ZERO;
-    let found = storages.iter().find(|(_, storage)| !storage.on_host && there(storage));
+    let found = storages.iter().find(|(_, storage)| !storage.on_host && needs_address(storage));
     found.map(|(_, storage)| graph.value(storage.root).name.to_string())
 }
 
@@ -256,7 +256,7 @@ fn invalid(path: &Path, violations: &Violations) -> Error {
     Error::new(Code::Model, Message { helps: violations.helps(), ..message })
 }
 
-/// Why the file of a model is not read.
+/// The error of a model file that cannot be read.
 pub(crate) fn not_read(error: &FileError) -> Error {
     let code = match error {
         FileError::Read { .. } | FileError::Write { .. } => Code::File,
@@ -266,7 +266,7 @@ pub(crate) fn not_read(error: &FileError) -> Error {
     Error::new(code, error.message())
 }
 
-/// The code of what keeps a model from being imported: that of the first error.
+/// The code of a failed import: that of its first error.
 fn code_of(errors: &ImportErrors) -> Code {
     match errors.errors.first() {
         Some(
@@ -287,22 +287,22 @@ fn code_of(errors: &ImportErrors) -> Code {
     }
 }
 
-/// Whether the file is named as the text of a graph.
+/// Whether the file's name is that of a graph in text form.
 pub(crate) fn is_text(path: &Path) -> bool {
     matches!(Emit::named(path), Emit::Lms | Emit::Mlir)
 }
 
-/// What must hold of a graph from outside: the invariants, and that recomputed nodes compute what they say.
+/// Checks a graph from outside: the invariants, and that recomputed nodes compute the same as their origins.
 ///
 /// # Errors
-/// The violations; the first recomputed node that differs from its origin is one of I6, the first Join of what is not one
-/// tensor one of I8.
+/// The violations. The first recomputed node that differs from its origin violates I6; the first Join of pieces of
+/// different tensors violates I8.
 pub fn check(graph: &Graph) -> Result<(), Violations> {
     lmsc_ir::verify(graph)?;
     let claims = |node: &Node| node.recomputes.is_some() || node.op.is_join();
     if graph.order().iter().any(|&id| claims(graph.node(id))) {
         let violation = |difference: Difference| match difference {
-            // Of what could not be numbered, only joins are still unchecked.
+            // The verifier ran above, so that only a Join can still be malformed.
             Difference::Malformed { place, why, .. } => {
                 Violation { invariant: Invariant::I8, message: format!("{place}: {why}") }
             }
@@ -362,7 +362,7 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         Error::new(Code::Model, format!("{}:{e}\n{excerpt}", called(path)))
     })?;
     check(&graph).map_err(|e| invalid(path, &e))?;
-    // An ONNX file was held to versions and to the operators' contracts when it was imported.
+    // For an ONNX file, versions and the operators' contracts were checked on import.
     for (domain, newest) in lmsc_onnx::shapes::NEWEST {
         if let Some(found) = graph.opsets.get(*domain).filter(|found| *found > newest) {
             let message = format!(
@@ -384,7 +384,7 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
     Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false, warnings: Vec::new() })
 }
 
-/// What is said of bytes that are no UTF-8.
+/// The error for bytes that are not UTF-8.
 fn no_text(path: &Path, error: &FromUtf8Error) -> Error {
     let (bytes, at) = (error.as_bytes(), error.utf8_error().valid_up_to());
     if let Some(Foreign { what, help }) = lmsc_onnx::looks_like(bytes) {
@@ -440,7 +440,7 @@ pub(crate) fn onnx(
         lmsc_onnx::settle(&mut graph, &stated).map_err(|e| Error::of_file(Code::State, path, &e))?;
     warnings.extend(check_without_stale(&mut graph).map_err(|e| invalid(path, &e))?);
     warnings.extend(half_swaps);
-    // The written file has no known faults, and lists the state and the values that the caller stated.
+    // The written file has no known faults, and lists the state and the values that the call sets.
     let edited = gathered
         || inlined
         || state_option(&binding.state).is_some()
@@ -453,7 +453,7 @@ pub(crate) fn onnx(
     Ok(Loaded { graph, model: Some(model), dims, edited, warnings })
 }
 
-/// What the file says about its state, and what the caller says besides.
+/// The state that the file declares, with that of the call.
 fn stated(path: &Path, model: &Model, args: &StateArgs) -> Result<Stated, Error> {
     let mut stated = Stated::of(model).map_err(|e| Error::of_file(Code::State, path, &e))?;
     if args.state.contains(&StateArg::None) {
@@ -474,7 +474,7 @@ fn stated(path: &Path, model: &Model, args: &StateArgs) -> Result<Stated, Error>
     Ok(stated)
 }
 
-/// The first option that says something about state, as it was given.
+/// The first option about state, as it was given.
 fn state_option(args: &StateArgs) -> Option<String> {
     let state = args.state.first().map(|arg| match arg {
         StateArg::Pair(input, output) => format!("--state {input}={output}"),
@@ -484,7 +484,7 @@ fn state_option(args: &StateArgs) -> Option<String> {
     state.or_else(|| args.no_state.first().map(|name| format!("--no-state {name}")))
 }
 
-/// What is asked for, and besides that what the file was rewritten for.
+/// The dimensions of the call, and for the others those for which the file was rewritten.
 fn dims(path: &Path, model: &Model, asked: &BindingArgs) -> Result<Dims, Error> {
     let mut dims = Dims::none();
     for (input, extents) in &asked.shapes {
@@ -530,7 +530,7 @@ fn dims(path: &Path, model: &Model, asked: &BindingArgs) -> Result<Dims, Error> 
     Ok(dims)
 }
 
-/// What is said of bytes that are none of what lmsc reads.
+/// The error for bytes in no form that lmsc reads.
 fn neither(path: &Path, looks_like: Option<Foreign>) -> Error {
     let message = format!("{} is neither an ONNX model nor a text in lmsc's form", called(path));
     match looks_like.filter(|like| like.what != "text") {

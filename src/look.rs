@@ -1,4 +1,4 @@
-//! Running passes with a look at the graph between them, and at the time that each takes.
+//! Runs passes, prints the graph between them, and the time of each.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use similar::TextDiff;
 use crate::cli::LookArgs;
 use crate::{Code, Error, known_names};
 
-/// Runs the passes, and prints to standard error the graphs that the options ask for.
+/// Runs the passes, and prints to standard error the graphs that the options select.
 ///
 /// # Errors
-/// Those of the passes; or the name of a pass that there is not.
+/// The errors of the passes, or an unknown pass name.
 pub(crate) fn run(
     graph: &mut Graph,
     passes: &Pipeline<'_>,
@@ -42,19 +42,19 @@ pub(crate) fn run(
     Ok(passes.run_observed(graph, cx, &mut observer)?)
 }
 
-/// What the pass has changed, as a unified diff; empty where it has changed nothing.
+/// The changes of the pass as a unified diff; empty if there are none.
 fn difference(before: &str, after: &str, pass: &str) -> String {
     let diff = TextDiff::from_lines(before, after);
     diff.unified_diff().header(&format!("before {pass}"), &format!("after {pass}")).to_string()
 }
 
-/// The result, and the time that it took.
+/// The result, and the elapsed time.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let started = Instant::now();
     (work(), started.elapsed())
 }
 
-/// With `--timing`, prints how long passes, the verifier after each, and the equivalence check took.
+/// With `--timing`, prints the times of the passes, of the verifier after each, and of the equivalence check.
 pub(crate) fn print_times(look: &LookArgs, ran: &[Ran], proven_in: Duration) {
     if look.timing {
         print(&times(ran, proven_in));
@@ -80,6 +80,6 @@ fn times(ran: &[Ran], proven_in: Duration) -> String {
 }
 
 fn print(text: &str) {
-    // A closed standard error is nothing to die of.
+    // A closed standard error does not stop the command.
     _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

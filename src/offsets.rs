@@ -1,4 +1,4 @@
-//! `lmsc offsets`: addresses for buffers whose lifetimes are given.
+//! `lmsc offsets`: addresses for buffers with known lifetimes.
 
 use std::io::Read;
 use std::path::Path;
@@ -11,24 +11,24 @@ use crate::cli::OffsetsArgs;
 use crate::emit::{check_target, write_atomically};
 use crate::{Code, Error};
 
-/// What was found, as JSON.
+/// The result, as JSON.
 #[derive(Debug, Serialize)]
 struct Answer<'a> {
     /// Version of this format.
     format: u32,
     buffers: usize,
     capacity_bytes: u64,
-    /// The most bytes that are live at once, and when they are, first: no layout is smaller.
+    /// The most bytes that are live at once, and the first time at which they are: no layout is smaller.
     load_bytes: u64,
     load_at: u64,
     fits: bool,
-    /// Whether it is certain that nothing fits.
+    /// Whether it is proven that no layout fits.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     impossible: bool,
-    /// Bytes of the layout, or of the smallest one found.
+    /// The bytes of the layout, or of the smallest layout that was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     layout_bytes: Option<u64>,
-    /// Where it fits.
+    /// The buffers' addresses, if they fit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     placed: Vec<Placed<'a>>,
 }
@@ -40,10 +40,11 @@ struct Placed<'a> {
     offset: u64,
 }
 
-/// Places the buffers of a file and tells in how many bytes.
+/// Places the buffers of a file; returns the layout and its size as text or JSON.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) where they do not fit, with the smallest capacity found; [`Kind::Input`](crate::Kind) for a file that is wrong.
+/// [`Kind::Refusal`](crate::Kind) if they do not fit, with the smallest capacity that was found;
+/// [`Kind::Input`](crate::Kind) for a faulty file.
 pub fn offsets(args: &OffsetsArgs) -> Result<String, Error> {
     args.output.iter().try_for_each(|path| check_target(path))?;
     let table =

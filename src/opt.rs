@@ -1,4 +1,4 @@
-//! `lmsc opt`: passes one by one; and for other programs, a graph that their passes have changed, as a file.
+//! `lmsc opt`: runs single passes; also writes a graph that other programs changed through the library.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use crate::emit::{self, Emitted};
 use crate::proof::Written;
 use crate::{Error, Loaded, differs, external, load, look, machine, pass_cx, smaller};
 
-/// Runs passes on a graph and returns its text; nothing where it is written to a file, as text, as MLIR or as ONNX, which the
-/// file's name says.
+/// Runs passes on a graph and returns its text. If the call names an output file, the text is empty and the file
+/// gets text, MLIR or ONNX, by its name.
 ///
 /// # Errors
 /// As [`compile`](crate::compile).
@@ -44,22 +44,23 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     Ok(String::new())
 }
 
-/// The ends of names of files that a graph is written to.
+/// The endings of output names.
 const FORMS: [&str; 4] = ["onnx", "lms", "mlir", "txt"];
 
-/// The passes that all uses of `-p` name together.
+/// The passes of all `-p` options, in order.
 fn pipeline(named: &[String]) -> Result<Pipeline<'static>, Error> {
     let parsed: Result<Vec<_>, _> = named.iter().map(|text| Pipeline::parse(text)).collect();
     Ok(parsed?.into_iter().fold(Pipeline::new(), Pipeline::then))
 }
 
 impl Loaded {
-    /// Writes the graph, as it is now, to this file, whole or not at all: as ONNX, text or MLIR, which the end of its name says.
-    /// The file is read back, with the options of `binding` with which the graph was read, and proven to be the graph.
+    /// Writes the graph to this file, completely or not at all: as ONNX, text or MLIR, by the ending of its name.
+    /// The file is read back with the options of `binding`, with which the graph was read, and proven to equal the
+    /// graph.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) where the file cannot be written; [`Kind::Internal`](crate::Kind) where the graph is not valid, or
-    /// the graph that was read back is another.
+    /// [`Kind::Input`](crate::Kind) if the file cannot be written; [`Kind::Internal`](crate::Kind) if the graph is
+    /// not valid, or if the graph that was read back differs.
     pub fn write(&self, path: impl AsRef<Path>, binding: &BindingArgs) -> Result<(), Error> {
         let path = path.as_ref();
         emit::check_form(path, None, &FORMS)?;
@@ -70,7 +71,8 @@ impl Loaded {
     }
 }
 
-/// Writes the graph to the file at `output`, and reads it back; `is_changed` is whether it is that of the file at `input` no more.
+/// Writes the graph to the file at `output` and reads it back; `is_changed` says whether it differs from the file
+/// at `input`.
 fn write(
     loaded: &Loaded,
     is_changed: bool,

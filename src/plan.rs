@@ -1,4 +1,4 @@
-//! `lmsc plan`: what planners make of a problem, beside one another.
+//! `lmsc plan`: plans a problem with one planner, and compares planners.
 
 use std::cell::OnceCell;
 use std::ffi::OsStr;
@@ -34,31 +34,32 @@ use crate::{
     with_budgets, with_floors,
 };
 
-/// What one planner found. Times are milliseconds.
+/// The plan of one planner, in numbers. Times are milliseconds.
 #[derive(Clone, Debug, Serialize)]
 struct Found {
     planner: &'static str,
-    /// When everything is done.
+    /// The end of the last step.
     makespan_ms: f64,
-    /// No plan of this kind is done before: one that swaps, in pieces or whole, or that recomputes too.
+    /// No plan of this kind is faster: one that swaps ranges, one that swaps whole tensors, or one that also
+    /// recomputes.
     lower_bound_ms: f64,
-    /// The makespan by the bound.
+    /// The makespan divided by the bound.
     over_bound: f64,
     /// The most bytes allocated at once.
     peak_bytes: u64,
-    /// How long the planner took.
+    /// The time that the planner took.
     planning_ms: f64,
     /// Bytes copied to the host.
     swapped_bytes: u64,
     /// Bytes copied back.
     returned_bytes: u64,
-    /// The time of operators that run again.
+    /// The time of recomputed operators.
     recompute_ms: f64,
     /// The time during which no operator runs.
     exposed_ms: f64,
 }
 
-/// What `lmsc plan` found, as JSON.
+/// The result of `lmsc plan`, as JSON.
 #[derive(Debug, Serialize)]
 struct Answer {
     /// Version of this format.
@@ -67,41 +68,42 @@ struct Answer {
     instance: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    /// What of the times was measured, if there was a profile.
+    /// The share of the times that was measured, if there was a profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<ProfileFacts>,
     memory_bytes: u64,
-    /// The time of all operators, once: what a step takes where memory is no limit.
+    /// The time of all operators, each run once: the time of a step without a memory limit.
     compute_ms: f64,
-    /// The file from which the plan was taken, if one was given.
+    /// The file of a given plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<String>,
     #[serde(flatten)]
     found: Found,
-    /// The makespan of the planner's plan where bytes are counted only, if addresses or pages are asked for.
+    /// The makespan of the plan that only counts bytes, if the call requests addresses or pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     counted_makespan_ms: Option<f64>,
     /// Bytes of the arena in which everything has an address.
     #[serde(skip_serializing_if = "Option::is_none")]
     arena_bytes: Option<u64>,
-    /// Bytes of a page, for memory that is mapped.
+    /// Bytes of a page, for memory that is mapped in pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     page_bytes: Option<u64>,
-    /// A hash of the model as the plan rewrites it: that which `lmsc MODEL` tells for the same question.
+    /// A hash of the model after the plan rewrote it: the hash that `lmsc MODEL` prints for the same question.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
-    /// What noise costs, where asked for.
+    /// The replays of the plan under noise, with `--noise` or `--contention`.
     #[serde(skip_serializing_if = "Option::is_none")]
     replayed: Option<ReplayedFacts>,
-    /// The other planners, where asked for; those that find no plan have none.
+    /// The other planners, with `--compare`; a planner without a plan has a reason instead.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     compared: Vec<Compared>,
-    /// Faults of the file that do not keep it from being used.
+    /// Faults of the file that do not prevent its use.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
 
-/// What the plan takes where times are not those that were planned: [`REPLAYS`] replays. Times are milliseconds.
+/// The step times of the plan when operators and copies take other times than planned, over [`REPLAYS`] replays.
+/// Times are milliseconds.
 #[derive(Debug, Serialize)]
 struct ReplayedFacts {
     noise_percent: u32,
@@ -111,10 +113,10 @@ struct ReplayedFacts {
     peak_bytes: u64,
 }
 
-/// How often a plan is replayed.
+/// Number of replays of a plan.
 const REPLAYS: u32 = 20;
 
-/// One planner among others.
+/// A planner that is compared with the main one.
 #[derive(Debug, Serialize)]
 struct Compared {
     planner: &'static str,
@@ -122,15 +124,15 @@ struct Compared {
     found: Option<Found>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<String>,
-    /// What a page draws.
+    /// The plan, for the page.
     #[serde(skip)]
     plan: Option<Plan>,
 }
 
-/// Plans an instance and tells what it costs.
+/// Plans a model or an instance; returns the numbers of the plan as text or JSON.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) where the instance does not fit; [`Kind::Input`](crate::Kind) for a file or a name that is wrong.
+/// [`Kind::Refusal`](crate::Kind) if the step does not fit; [`Kind::Input`](crate::Kind) for a faulty file or name.
 pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     check_call(args)?;
     let weights = weights(&args.parameters)?;
@@ -138,7 +140,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     let planner = given.as_ref().map_or_else(|| named(&args.planner), |given| Ok(given.planner))?;
     let stage = Stage::new();
     stage.show("planning");
-    // A planner that learns has a bar of its own.
+    // A planner that learns shows its own progress bar.
     let search = (!planner.learns).then(|| stage.search(args.trace_plan.is_some()));
     let asked = PassCx {
         planner: Some(planner),
@@ -174,10 +176,10 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     }
     drop(search);
     stage.done();
-    // Other plans below are not of the search that was followed.
+    // The plans below are not part of the watched search.
     let question = Question { request: Request { watch: None, ..question.request }, ..question };
     let (planned, planning_ms) = answer.map_err(|why| no_plan(args, &task, &question, &why))?;
-    // A bound on plans of whole tensors says nothing about ranges.
+    // A bound on plans of whole tensors does not hold for plans with ranges.
     let granularity =
         if has_ranges(&planned.plan) { Granularity::Ranges } else { question.request.granularity };
     let bounds = Bounds::of(&Request { granularity, ..question.request });
@@ -214,7 +216,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     }
 }
 
-/// Refuses a call that contradicts itself, or files that could not be written.
+/// Refuses contradictory options, and output files that cannot be written.
 fn check_call(args: &PlanCommandArgs) -> Result<(), Error> {
     let others = compared_with(args);
     let asked = |name: &str| args.given.is_none() && args.planner == name || others.contains(&name);
@@ -248,7 +250,7 @@ fn check_call(args: &PlanCommandArgs) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes the plan, its schedule and the proof of the bound, where asked for.
+/// Writes the plan, its schedule and the certificate of the bound to the files that the options name.
 fn write_files(
     args: &PlanCommandArgs,
     task: &Task,
@@ -260,7 +262,7 @@ fn write_files(
     if let Some(file) = &args.save_plan {
         write(file, task.saved(question, planned.clone()).to_json())?;
     }
-    // Numbers of operators mean something in the model's order only.
+    // Numbers of operators refer to the planned order, so the file lists the nodes in that order.
     let named = |mut json: serde_json::Value| {
         let nodes = task.nodes();
         if !nodes.is_empty() {
@@ -280,7 +282,7 @@ fn write_files(
     Ok(())
 }
 
-/// Whether a range of a tensor travels by itself.
+/// Whether the plan copies a range of a tensor separately.
 fn has_ranges(plan: &Plan) -> bool {
     plan.schedule.pieces.values().any(|piece| piece.len() < plan.problem.tensors[piece.tensor].bytes)
 }
@@ -309,9 +311,9 @@ pub(crate) fn named(name: &str) -> Result<&'static Planner, Error> {
     })
 }
 
-/// What is planned.
+/// The problem to plan.
 pub(crate) enum Task {
-    /// Without a model, with what is asked for beside it.
+    /// An instance without a model, with the options of the call.
     Instance(Box<Instance>, Box<PassCx>),
     /// A model.
     Model {
@@ -319,13 +321,13 @@ pub(crate) enum Task {
         model: Box<OfModel>,
         profile: Option<ProfileFacts>,
         warnings: Vec<String>,
-        /// What is asked, with the machine and the budgets.
+        /// The options of the call, with the machine and the budgets.
         cx: Box<PassCx>,
     },
 }
 
 impl Task {
-    /// What the arguments name, in the order for the planner that is asked, if one is, or in that of the plan that is given.
+    /// The task of the arguments. The model is in the order that suits the planner, or in that of a given plan.
     pub(crate) fn of(
         args: &TaskArgs,
         memory: Option<Budget>,
@@ -364,7 +366,7 @@ impl Task {
     }
 
     /// The bytes for values and workspaces.
-    pub(crate) fn room(&self) -> Bytes {
+    pub(crate) fn value_bytes(&self) -> Bytes {
         self.cx().budget.unwrap_or_default()
     }
 
@@ -373,10 +375,10 @@ impl Task {
         self.cx().constants
     }
 
-    /// The question of the arguments. Instances have no machine: nothing is known of their host, operators may run again if that
-    /// is said, and tensors travel in ranges unless they are to travel whole.
+    /// The question for the planner. An instance has no machine, so its host memory is unlimited; its operators may
+    /// be recomputed if `recompute` is set, and its tensors are copied in ranges unless `whole` is set.
     pub(crate) fn question(&self, planner: &'static Planner, whole: bool, recompute: bool) -> Question<'_> {
-        let asked = question(self.problem(), planner, self.room(), self.cx());
+        let asked = question(self.problem(), planner, self.value_bytes(), self.cx());
         match self {
             Task::Model { .. } => asked,
             Task::Instance(..) => {
@@ -388,7 +390,7 @@ impl Task {
         }
     }
 
-    /// The hash of the model as the plan rewrites it.
+    /// The hash of the model after the plan rewrote it; `None` for an instance.
     pub(crate) fn hash(&self, question: &Question<'_>, planned: &Planned) -> Result<Option<String>, Error> {
         let Task::Model { model, cx, .. } = self else { return Ok(None) };
         let mut graph = model.graph.clone();
@@ -400,7 +402,7 @@ impl Task {
         Ok(Some(crate::hash(&graph)))
     }
 
-    /// The plan that is given, if one is.
+    /// The given plan, if there is one.
     pub(crate) fn given(&self) -> Option<&GivenPlan> {
         self.cx().given.as_deref()
     }
@@ -415,7 +417,7 @@ impl Task {
         }
     }
 
-    /// The names of a model's nodes in the order that is planned.
+    /// The names of a model's nodes in the planned order.
     fn nodes(&self) -> Vec<String> {
         match self {
             Task::Instance(..) => Vec::new(),
@@ -426,7 +428,7 @@ impl Task {
         }
     }
 
-    /// Lets copies in the two directions overlap, or not.
+    /// Sets whether copies in the two directions overlap.
     pub(crate) fn set_duplex(&mut self, duplex: DuplexArg) {
         self.link().duplex = match duplex {
             DuplexArg::Half => Duplex::Half,
@@ -434,9 +436,9 @@ impl Task {
         };
     }
 
-    /// All bytes.
+    /// The whole budget, constants of kernels included.
     pub(crate) fn memory(&self) -> Bytes {
-        Bytes(self.room().0.saturating_add(self.constants().0))
+        Bytes(self.value_bytes().0.saturating_add(self.constants().0))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -482,7 +484,7 @@ impl Task {
         }
     }
 
-    /// The same, with its operator.
+    /// The name with the operator.
     fn op(&self, tick: u32) -> String {
         match self {
             Task::Instance(instance, _) => {
@@ -497,7 +499,7 @@ impl Task {
     }
 }
 
-/// The bytes that a budget is for an instance.
+/// The bytes of a budget for an instance.
 fn of_instance(budget: Budget, problem: &Problem) -> Result<Bytes, Error> {
     if let Budget::OfMemory(_) = budget {
         let message = format!("--memory {budget}: an instance has no target whose memory this is a share of");
@@ -508,7 +510,7 @@ fn of_instance(budget: Budget, problem: &Problem) -> Result<Bytes, Error> {
     Ok(budget.bytes(Bytes::ZERO, peak))
 }
 
-/// Runs the passes that come before a planner, and returns what it sees then.
+/// Runs the passes before the planner, and returns the problem that the planner gets.
 pub(crate) fn before_planning(graph: &mut Graph, cx: &PassCx) -> Result<Bridge, Error> {
     let all = Pipeline::of_planner(DEFAULT_PLANNER);
     let count = all.passes().len() - 1;
@@ -516,7 +518,7 @@ pub(crate) fn before_planning(graph: &mut Graph, cx: &PassCx) -> Result<Bridge, 
     Ok(bridge(graph, cx)?)
 }
 
-/// Why there is no plan, and for which budgets there would be one.
+/// The error of a task without a plan, with the smallest budgets for which there is one.
 fn no_plan(args: &PlanCommandArgs, task: &Task, question: &Question<'_>, why: &Unplanned) -> Error {
     let refusal = match refusal(question.planner, task, why) {
         Ok(refusal) => refusal,
@@ -541,7 +543,7 @@ fn no_plan(args: &PlanCommandArgs, task: &Task, question: &Question<'_>, why: &U
     }
 }
 
-/// Why the planner has no plan of the task; in `Err`, a mistake of the planner.
+/// The reason why the planner has no plan for the task; `Err` is a bug of the planner.
 fn refusal(planner: &Planner, task: &Task, why: &Unplanned) -> Result<Refusal, String> {
     let refused = |cause| Ok(Refusal::new(cause, task.memory(), None));
     match why {
@@ -557,7 +559,7 @@ fn refusal(planner: &Planner, task: &Task, why: &Unplanned) -> Result<Refusal, S
     }
 }
 
-/// What an environment says of a limit that is too low.
+/// The error of an environment whose limit is too low.
 pub(crate) fn does_not_fit(task: &Task, refused: &DoesNotFit) -> Error {
     let mut refusal = too_much(task, refused);
     let bytes = refusal.needed.unwrap_or_default();
@@ -566,7 +568,7 @@ pub(crate) fn does_not_fit(task: &Task, refused: &DoesNotFit) -> Error {
     refusal.with_help(help).into()
 }
 
-/// The refusal of a task's memory, because an operator needs more at once.
+/// The refusal of a task because one operator needs more than the budget.
 fn too_much(task: &Task, refused: &DoesNotFit) -> Refusal {
     let subject = task.op(refused.tick);
     let cause = Cause::Operator(Box::new(Needs { subject, parts: None }));
@@ -574,7 +576,7 @@ fn too_much(task: &Task, refused: &DoesNotFit) -> Refusal {
     Refusal { node: Some(task.op_name(refused.tick)), ..refusal }.beside(task.constants())
 }
 
-/// Bounds on the plans that a request allows, each found when first asked for.
+/// Bounds on the plans that a request allows, each computed on first use.
 struct Bounds<'a> {
     request: Request<'a>,
     allowed: OnceCell<Certificate>,
@@ -586,7 +588,7 @@ impl<'a> Bounds<'a> {
         Bounds { request: *request, allowed: OnceCell::new(), recomputing: OnceCell::new() }
     }
 
-    /// The bound for the plan, checked. Some planners recompute even if not asked to.
+    /// The bound for the plan, certified. Some planners recompute even if the request does not ask for it.
     fn on(&self, plan: &Plan) -> Result<&Certificate, Error> {
         let recompute = self.request.recompute || plan.recompute_nanos() > 0;
         let cell = if recompute == self.request.recompute { &self.allowed } else { &self.recomputing };
@@ -597,7 +599,8 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// The plan that is given, or else what the planning service finds, and in how many milliseconds; or why it finds nothing.
+/// The given plan, or else the plan of the planning service and its time in milliseconds; the inner `Err` is the
+/// reason for no plan.
 fn answered(
     question: &Question<'_>,
     given: Option<&GivenPlan>,
@@ -617,7 +620,7 @@ fn answered(
 }
 
 impl Found {
-    /// What there is to tell of the planner's plan, with its bound.
+    /// The numbers of the planner's plan, with its bound.
     fn of(
         planner: &'static str,
         planned: &Planned,
@@ -646,11 +649,11 @@ impl Found {
     }
 }
 
-/// So many larger budgets are tried to tell from which on tensors would stay.
+/// Number of larger budgets that are tried to find the budget from which a tensor stays.
 const RUNGS: u64 = 8;
 
-/// What the same planner does with larger budgets, up to the one that needs no plan. Together they are given as much effort
-/// as the plan.
+/// The tensors that the planner moves at larger budgets, up to the one that needs no plan. All of these searches
+/// together have as much effort as the plan.
 fn ladder(question: &Question<'_>, plan: &Plan) -> Ladder {
     let Question { planner, parameters, request, .. } = question;
     let problem = request.problem;
@@ -669,7 +672,7 @@ fn ladder(question: &Question<'_>, plan: &Plan) -> Ladder {
     (1..=RUNGS).map(rung).collect()
 }
 
-/// Replays the plan, where asked for.
+/// Replays the plan, if the call requests it.
 fn replayed(
     args: &PlanCommandArgs,
     question: &Question<'_>,
@@ -695,7 +698,7 @@ fn replayed(
     }))
 }
 
-/// What the other planners find, where bytes are counted only.
+/// The plans of the other planners, with bytes counted and no addresses.
 fn compared(
     args: &PlanCommandArgs,
     task: &Task,
@@ -728,7 +731,7 @@ fn compared(
     compared_with(args).into_iter().map(one).collect()
 }
 
-/// The names after `--compare`, and for `all` those of the planners that take seconds.
+/// The names after `--compare`; `all` means all planners except those that learn.
 fn compared_with(args: &PlanCommandArgs) -> Vec<&str> {
     let all = || PLANNERS.iter().filter(|planner| !planner.learns).map(|planner| planner.name);
     let named = |name| if name == "all" { all().collect() } else { vec![name] };
@@ -736,7 +739,7 @@ fn compared_with(args: &PlanCommandArgs) -> Vec<&str> {
 }
 
 impl Answer {
-    /// Writes the page or the report, and the trace, where asked for.
+    /// Writes the page or the report, and the trace, if the call requests them.
     fn write_views(
         &self,
         args: &PlanCommandArgs,
@@ -795,7 +798,7 @@ impl Answer {
         write_atomically(file, |w| w.write_all(text.as_bytes()))
     }
 
-    /// The tiles at the head of the page, each a label and a value: what matters most first.
+    /// The tiles at the head of the page, each a label and a value, the most important first.
     fn tiles(&self, problem: &Problem, waits: &serde_json::Value) -> Vec<serde_json::Value> {
         let found = &self.found;
         let fact = |label: &str, value: String| serde_json::json!([label, value]);
@@ -822,7 +825,7 @@ impl Answer {
         facts
     }
 
-    /// The page's table of planners: this one first.
+    /// The page's table of planners, with the main one first.
     fn rows_of_planners(&self) -> Vec<serde_json::Value> {
         let row = |compared: &Compared| match &compared.found {
             Some(found) => serde_json::to_value(found).expect("an answer is JSON"),
@@ -903,7 +906,7 @@ impl Answer {
     }
 }
 
-/// By how much a ratio is above 1.
+/// The excess of a ratio over 1, in percent.
 fn percent(ratio: f64) -> String {
     format!("{:.2} %", (ratio - 1.0) * 100.0)
 }

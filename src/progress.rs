@@ -1,4 +1,4 @@
-//! Progress on standard error: the stage, the best plan found so far, and Ctrl-C, which ends a search.
+//! Shows progress on standard error: the stage and the best plan so far; Ctrl-C ends a search.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -18,7 +18,7 @@ use crate::emit::write_atomically;
 use crate::run::interrupt::is_ignored;
 use crate::{Error, term};
 
-/// The stage of a command, shown on a terminal when it takes long.
+/// The stage of a command, shown on a terminal if it takes long.
 pub(crate) struct Stage(Option<ProgressBar>);
 
 impl Stage {
@@ -29,7 +29,7 @@ impl Stage {
         }
         let bar = ProgressBar::new_spinner();
         bar.set_style(style("{prefix}{spinner} {msg} {elapsed}"));
-        // It ticks in a thread of its own, and panics where there is none to be had.
+        // The bar ticks on its own thread, and panics if no thread can be started.
         if std::thread::Builder::new().spawn(|| ()).is_ok() {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
@@ -41,7 +41,7 @@ impl Stage {
         Stage(None)
     }
 
-    /// Shows the stage that begins now.
+    /// Shows the next stage.
     pub(crate) fn show(&self, what: impl Into<Cow<'static, str>>) {
         let what = what.into();
         term::stage(&what);
@@ -57,8 +57,8 @@ impl Stage {
         }
     }
 
-    /// Shows the search that begins now, until the answer is dropped; Ctrl-C ends the search instead of the program. The watch
-    /// keeps the decisions of the search if that is asked for.
+    /// Shows the search until the returned value is dropped; Ctrl-C ends the search instead of the program. The
+    /// watch keeps the decisions of the search if `keeps_decisions` is set.
     pub(crate) fn search(&self, keeps_decisions: bool) -> Search {
         let ended = Arc::new(AtomicBool::new(false));
         listen(&ended);
@@ -72,7 +72,7 @@ impl Stage {
         Search { watch, bar: self.0.clone() }
     }
 
-    /// Shows nothing any more.
+    /// Removes the stage from the terminal.
     pub(crate) fn done(self) {
         if let Some(bar) = self.0 {
             bar.finish_and_clear();
@@ -84,7 +84,7 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is right")
 }
 
-/// The state of a search as the end of a line; empty until there is a plan.
+/// The state of a search, to end a line with; empty until there is a plan.
 fn line(watch: &Watch) -> String {
     let Progress { best_nanos, bound_nanos, done } = watch.progress();
     let Some(best) = best_nanos else { return String::new() };
@@ -97,17 +97,17 @@ fn line(watch: &Watch) -> String {
     format!(": {millis:.1} ms{gap}, {:.0} % of the search{end}", 100.0 * done)
 }
 
-/// A search that is shown, and that Ctrl-C ends.
+/// A search that is shown and that Ctrl-C ends.
 pub(crate) struct Search {
     watch: Arc<Watch>,
     bar: Option<ProgressBar>,
 }
 
 impl Search {
-    /// Writes the decisions of the search to the file, a JSON object a line.
+    /// Writes the decisions of the search to the file, one JSON object per line.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) where the file cannot be written.
+    /// [`Kind::Input`](crate::Kind) if the file cannot be written.
     pub(crate) fn write_decisions(&self, file: &Path) -> Result<(), Error> {
         let lines = self.watch.decisions().into_iter();
         let lines =
@@ -115,7 +115,7 @@ impl Search {
         write_atomically(file, |w| w.write_all(lines.collect::<String>().as_bytes()))
     }
 
-    /// What the planner writes its progress to.
+    /// The watch to which the planner reports its progress.
     pub(crate) fn watch(&self) -> Arc<Watch> {
         Arc::clone(&self.watch)
     }
@@ -123,7 +123,7 @@ impl Search {
 
 impl Drop for Search {
     fn drop(&mut self) {
-        // From now on Ctrl-C ends the program.
+        // From here on, Ctrl-C ends the program.
         self.watch.end();
         if let Some(bar) = &self.bar {
             bar.set_style(style("{prefix}{spinner} {msg} {elapsed}"));
@@ -131,22 +131,23 @@ impl Drop for Search {
     }
 }
 
-/// The listeners to Ctrl-C of searches.
+/// The signal handlers of searches.
 static LISTENERS: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
 
-/// Lets the first Ctrl-C set the flag; once it is set, Ctrl-C ends the program.
+/// Registers a handler that sets the flag on the first Ctrl-C; once the flag is set, Ctrl-C ends the program.
 fn listen(flag: &Arc<AtomicBool>) {
     stop_listening();
     if is_ignored(SIGINT) {
         return;
     }
-    // In this order: the first signal finds the flag not set yet. Where it cannot be listened to, it ends the process.
+    // In this order, as the first signal must find the flag unset. If no handler can be registered, Ctrl-C ends the
+    // process.
     let second = register_conditional_default(SIGINT, Arc::clone(flag));
     let both = second.and_then(|second| Ok([second, register(SIGINT, Arc::clone(flag))?]));
     LISTENERS.lock().unwrap_or_else(PoisonError::into_inner).extend(both.into_iter().flatten());
 }
 
-/// Leaves Ctrl-C to other listeners.
+/// Removes the handlers of searches.
 pub(crate) fn stop_listening() {
     let mut listeners = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner);
     for listener in listeners.drain(..) {

@@ -1,4 +1,4 @@
-//! What is proven of a file: that it computes what the original does, and in the memory that it states.
+//! Proves of a file that it computes the same as the original, within the memory that it states.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,11 +16,11 @@ use crate::load::{self, Loaded, check};
 use crate::report::ProofFacts;
 use crate::{Code, Error, side_by_side, survival};
 
-/// Whether two models compute the same, with the facts that were compared or the first difference, and whether the second
-/// one keeps the bound on memory that it states; or, with `--survives`, which swaps are left.
+/// Whether two models compute the same, with the compared facts or the first difference, and whether the second one
+/// keeps its stated memory bound; with `--survives`, the swaps that are left.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) with the first difference, or with the guarantee that is lost.
+/// [`Kind::Refusal`](crate::Kind) with the first difference, or with the lost memory bound.
 pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
     if args.survives {
         return survival::survival(&args.original, &args.rewritten, args.json);
@@ -57,7 +57,7 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
     }
 }
 
-/// The options for a file that was rewritten: it has its optimizer, and as text its sizes and its state, too.
+/// The options for reading a rewritten file: it contains its optimizer and, as text, its sizes and its state.
 fn of_written(path: &Path, binding: &BindingArgs) -> BindingArgs {
     if load::is_text(path) {
         BindingArgs::default()
@@ -66,7 +66,7 @@ fn of_written(path: &Path, binding: &BindingArgs) -> BindingArgs {
     }
 }
 
-/// What is said of models that compute the same.
+/// The message for models that compute the same.
 fn verdict(
     args: &VerifyArgs,
     proof: &Equivalence,
@@ -75,20 +75,20 @@ fn verdict(
 ) -> Result<String, Error> {
     let facts = ProofFacts::from(proof);
     if args.json {
-        let mut told = json!({ "format": 1, "equal": true, "proof": facts });
+        let mut answer = json!({ "format": 1, "equal": true, "proof": facts });
         if !warnings.is_empty() {
-            told["warnings"] = json!(warnings);
+            answer["warnings"] = json!(warnings);
         }
         match guarantee {
             Guarantee::None => {}
-            Guarantee::Unstated => told["memory"] = json!(null),
-            Guarantee::Holds(peak) => told["memory"] = json!({ "holds": true, "peak": peak.0 }),
+            Guarantee::Unstated => answer["memory"] = json!(null),
+            Guarantee::Holds(peak) => answer["memory"] = json!({ "holds": true, "peak": peak.0 }),
             Guarantee::Lost(why) => {
-                told["memory"] = json!({ "holds": false, "why": why });
-                return Err(lost(&facts.to_text(), why).with_answer(told.to_string()));
+                answer["memory"] = json!({ "holds": false, "why": why });
+                return Err(lost(&facts.to_text(), why).with_answer(answer.to_string()));
             }
         }
-        return Ok(told.to_string() + "\n");
+        return Ok(answer.to_string() + "\n");
     }
     let equal = facts.to_text();
     match guarantee {
@@ -99,27 +99,27 @@ fn verdict(
     }
 }
 
-/// What is said of a file that keeps no memory bound.
+/// The error for a file that does not keep its memory bound.
 fn lost(equal: &str, why: &str) -> Error {
     Error::new(Code::Lost, format!("{equal}\nmemory: {why}"))
         .with_help("take the file as lmsc wrote it, or plan the original again")
 }
 
-/// What became of the memory that a file states.
+/// The state of the memory bound that a file states.
 enum Guarantee {
     /// Nothing was planned.
     None,
-    /// Neither of the files states it.
+    /// Neither file states a bound.
     Unstated,
     /// The step needs at most this many bytes, in any timing that the edges of the file allow.
     Holds(Bytes),
-    /// Another program has changed what the bound follows from.
+    /// Another program changed the file, and the bound does not hold any more.
     Lost(String),
 }
 
 fn guarantee(original: &Loaded, rewritten: &Loaded) -> Guarantee {
     let states = |key: &str| rewritten.model.as_ref().is_some_and(|model| metadata(model, key).is_some());
-    // Another program may have dropped all that the file stated; then what it was made of says what is lost.
+    // Another program may have dropped all metadata; then the original's metadata say what is lost.
     let Some(bound) = Bound::of(rewritten).or_else(|| Bound::of(original)) else { return Guarantee::None };
     match bound.lost(&rewritten.graph) {
         Some(why) => Guarantee::Lost(why),
@@ -134,16 +134,16 @@ fn metadata<'m>(model: &'m Model, key: &str) -> Option<&'m str> {
     model.proto.metadata_props.iter().find(|p| p.key() == key).map(|p| p.value())
 }
 
-/// The memory that a file states.
+/// The memory bound that a file states.
 struct Bound {
     peak: Bytes,
     budget: Option<Bytes>,
-    /// By the name of a node's first result, the bytes that it needs besides its values while it runs.
+    /// By the name of a node's first result, the bytes that the node needs while it runs, besides its values.
     workspaces: BTreeMap<String, u64>,
 }
 
 impl Bound {
-    /// The bound that the file states for the sizes for which it was read.
+    /// The bound of the file, if it was read with the sizes for which the bound holds.
     fn of(loaded: &Loaded) -> Option<Bound> {
         let model = loaded.model.as_ref()?;
         let bytes = |key: &str| metadata(model, key)?.parse().ok().map(Bytes);
@@ -156,7 +156,7 @@ impl Bound {
         Some(Bound { peak, budget, workspaces: workspaces.unwrap_or_default() })
     }
 
-    /// The memory of the graph with the workspaces that are stated.
+    /// The memory of the graph with the stated workspaces.
     fn peak(&self, graph: &Graph) -> Memory {
         Memory::with_workspace(graph, |id| match graph.node(id).workspace {
             Some(workspace) => workspace.bytes,
@@ -166,7 +166,7 @@ impl Bound {
         })
     }
 
-    /// Why the graph does not hold the bound, if it does not.
+    /// The reason why the graph does not keep the bound, if it does not.
     fn lost(&self, graph: &Graph) -> Option<String> {
         let memory = self.peak(graph);
         let peak = memory.peak();
@@ -189,7 +189,7 @@ fn first_result(graph: &Graph, id: NodeId) -> Option<&str> {
     graph.node(id).defines().next().map(|value| &*graph.value(value).name)
 }
 
-/// The workspaces of the nodes as metadata; nothing where the addresses tell them.
+/// The workspaces of the nodes as metadata; `None` if the graph has addresses, which include them.
 pub(crate) fn workspaces(graph: &Graph, workspace: impl Fn(NodeId) -> Bytes) -> Option<String> {
     if graph.has_addresses() {
         return None;
@@ -199,24 +199,25 @@ pub(crate) fn workspaces(graph: &Graph, workspace: impl Fn(NodeId) -> Bytes) -> 
     (!all.is_empty()).then(|| json!(all).to_string())
 }
 
-/// Says of weights in files beside the second model that they are those of the first, where they are: the models may refer to
-/// them from different folders, and weights may have been copied.
+/// Replaces the second model's references to weights by those of the first where both refer to equal bytes: the
+/// models may be in different folders, and weights may have been copied.
 fn align_weights(first: &Graph, from: Option<&Path>, second: &mut Graph, to: Option<&Path>) {
     let (Some(from), Some(to)) = (from, to) else { return };
     for index in 0..second.initializers.len() {
         let initializer = &second.initializers[index];
-        let there = first.value_named(&second.value(initializer.value).name);
-        let there = there.and_then(|value| first.initializers.iter().find(|i| i.value == value));
-        if let Some(there) = there
-            && there.data != initializer.data
-            && same_weights((from, &there.data), (to, &initializer.data)).is_some_and(|same| same)
+        let other = first.value_named(&second.value(initializer.value).name);
+        let other = other.and_then(|value| first.initializers.iter().find(|i| i.value == value));
+        if let Some(other) = other
+            && other.data != initializer.data
+            && same_weights((from, &other.data), (to, &initializer.data)).is_some_and(|same| same)
         {
-            second.initializers[index].data = there.data.clone();
+            second.initializers[index].data = other.data.clone();
         }
     }
 }
 
-/// Whether two references are to the same bytes: of one file, or of two with the same contents.
+/// Whether two references are to equal bytes: the same part of one file, or parts of two files with the same
+/// contents.
 fn same_weights((from, a): (&Path, &Data), (to, b): (&Path, &Data)) -> Option<bool> {
     let (
         Data::External { location: a, offset: a_at, length },
@@ -241,29 +242,30 @@ fn same_weights((from, a): (&Path, &Data), (to, b): (&Path, &Data)) -> Option<bo
     Some(true)
 }
 
-/// A file that was written, and the graphs that it has to be equal to.
+/// A written file, and the graphs that it must equal.
 pub(crate) struct Written<'a> {
-    /// Where it is.
+    /// The path of the file.
     pub(crate) path: &'a Path,
-    /// In which form.
+    /// The form of the file.
     pub(crate) emit: Emit,
     /// The options with which the model was read.
     pub(crate) binding: &'a BindingArgs,
-    /// The graph whose values it computes.
+    /// The graph that computes the same values.
     pub(crate) original: &'a Graph,
     /// The graph that was written, with its order, edges and addresses.
     pub(crate) result: &'a Graph,
     /// The folder of the model's files, if it has some.
     pub(crate) folder: Option<&'a Path>,
-    /// How its memory is counted.
+    /// The options for counting its memory.
     pub(crate) cx: &'a PassCx,
-    /// Whether the graph came from text, which may say of an operator what ONNX's rules deny.
+    /// Whether the graph was read from text, which may declare operators in ways that ONNX's rules reject.
     pub(crate) of_text: bool,
 }
 
 impl Written<'_> {
-    /// Reads the file and proves of it what was proven of the graph: the same values, the same peak in any timing, the same
-    /// addresses. A file that fails is removed. Forms that lmsc does not read, and what is no file, are left out.
+    /// Reads the file back and proves for it what was proven for the graph: equal values, the same peak in any
+    /// timing, the same addresses. A file that fails is removed. Pipes, and forms that lmsc does not read, are
+    /// skipped.
     ///
     /// # Errors
     /// [`Kind::Internal`](crate::Kind) with the difference.
@@ -274,13 +276,13 @@ impl Written<'_> {
         }
         let found = self.read(None).and_then(|written| self.check(written));
         found.map_err(|why| {
-            // Where the file cannot be removed, the error stands all the same.
+            // If the file cannot be removed, the error is returned all the same.
             _ = std::fs::remove_file(self.path);
             self.refused(&why, "\nIt was removed.")
         })
     }
 
-    /// Reads what is to be written to standard output, and proves of it what [`Written::read_back`] proves of a file.
+    /// Reads the bytes for standard output, and proves for them what [`Written::read_back`] proves for a file.
     ///
     /// # Errors
     /// [`Kind::Internal`](crate::Kind) with the difference.
@@ -325,7 +327,7 @@ impl Written<'_> {
         self.same_addresses(&written.graph)
     }
 
-    /// What `bytes` hold, or else the file.
+    /// The graph in `bytes`, or else in the file.
     fn read(&self, bytes: Option<&[u8]>) -> Result<Loaded, String> {
         let text = || match bytes {
             Some(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
@@ -373,7 +375,7 @@ mod tests {
         [b] float[4]@device:16 y = Tanh(h)
     }";
 
-    /// What is said of a file with this text that is to compute what the step does.
+    /// The result of reading back a file with this text, which should compute the same as the step.
     fn read_back(text: &str) -> Result<(), String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("written.lms");

@@ -1,8 +1,8 @@
 //! `lmsc reduce`: the smallest part of a graph for which a command fails in the same way.
 //!
-//! Parts are taken away in halves, quarters and so on down to single ones, as in Zeller's delta debugging: nodes, outputs, control
-//! edges, inputs that nothing reads; then extents are made smaller. That is repeated until nothing more can go. The order is fixed,
-//! so the result depends on the graph and the command alone.
+//! Parts are removed in halves, quarters and so on down to single ones, as in Zeller's delta debugging: nodes,
+//! outputs, control edges, and inputs without readers; then extents are reduced. This is repeated until nothing
+//! more can be removed. The order is fixed, so the result depends only on the graph and the command.
 
 mod parts;
 
@@ -21,11 +21,12 @@ use crate::load::{self, Purpose};
 use crate::run::interrupt;
 use crate::{Code, Error, Stage};
 
-/// Reduces the graph and tells how far; the file at `--output` has after each success the smallest graph so far.
+/// Reduces the graph and returns a summary; after each success, the file at `--output` has the smallest graph so
+/// far.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) where the command does not fail on the graph as it is; [`Kind::Interrupted`](crate::Kind) where a signal
-/// ended it.
+/// [`Kind::Input`](crate::Kind) if the command does not fail on the original graph;
+/// [`Kind::Interrupted`](crate::Kind) if a signal ended the reduction.
 pub fn reduce(args: &ReduceArgs) -> Result<String, Error> {
     let input = args.input.path();
     let output = args.output.clone().unwrap_or_else(|| input.with_extension("reduced.lms"));
@@ -58,7 +59,7 @@ pub fn reduce(args: &ReduceArgs) -> Result<String, Error> {
     Ok(format!("{was} -> {is}, in {runs} of the command\nwrote {}\n", output.display()))
 }
 
-/// Takes away what can go, until nothing more can; the graph that is left.
+/// Removes parts until nothing more can be removed; returns the remaining graph.
 fn reduced(parts: &mut Parts, trial: &mut Trial<'_>) -> Result<Graph, Error> {
     loop {
         let nodes = without(parts, |parts| &mut parts.nodes, trial)?;
@@ -71,7 +72,8 @@ fn reduced(parts: &mut Parts, trial: &mut Trial<'_>) -> Result<Graph, Error> {
     }
 }
 
-/// Takes items off one list of the parts, from its end on, in ever shorter stretches. Whether any could go.
+/// Removes items from one list of the parts, from its end on, in ever shorter runs. Returns whether any were
+/// removed.
 fn without<T>(
     parts: &mut Parts,
     list: fn(&mut Parts) -> &mut Vec<T>,
@@ -96,7 +98,7 @@ fn without<T>(
     Ok(changed)
 }
 
-/// Makes extents smaller, each wherever it occurs, the largest first. Whether any could be.
+/// Reduces extents wherever they occur, the largest first. Returns whether any were reduced.
 fn smaller_extents(parts: &mut Parts, trial: &mut Trial<'_>) -> Result<bool, Error> {
     let mut changed = false;
     for (extent, now) in parts.extents(trial.whole) {
@@ -114,20 +116,20 @@ fn smaller_extents(parts: &mut Parts, trial: &mut Trial<'_>) -> Result<bool, Err
     Ok(changed)
 }
 
-/// The command with the path in place of `{}`, or at its end.
+/// The command with the path in place of `{}`, or appended.
 fn with_path(command: &str, path: &Path) -> String {
     let quoted = format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
     if command.contains("{}") { command.replace("{}", &quoted) } else { format!("{command} {quoted}") }
 }
 
-/// The test that candidates go through.
+/// Runs the command on candidates.
 struct Trial<'a> {
     whole: &'a Graph,
     /// A line of shell.
     command: String,
     /// The file that the command reads.
     candidate: PathBuf,
-    /// How the command ends where it fails.
+    /// The exit status of the command on the whole graph.
     wanted: Option<ExitStatus>,
     limit: Duration,
     output: &'a Path,
@@ -139,7 +141,7 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Finds how the command fails on the whole graph.
+    /// Records how the command fails on the whole graph.
     fn start(&mut self, parts: &Parts, input: &Path) -> Result<(), Error> {
         let text = parts.graph(self.whole).to_text();
         write_atomically(&self.candidate, |to| to.write_all(text.as_bytes()))?;
@@ -166,7 +168,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Whether the command fails on these parts as on the whole graph. Then they are the smallest graph so far.
+    /// Whether the command fails on these parts as on the whole graph; if so, they are written as the smallest
+    /// graph so far.
     fn fails(&mut self, parts: &Parts) -> Result<bool, Error> {
         let graph = parts.graph(self.whole);
         let text = graph.to_text();
@@ -181,12 +184,12 @@ impl Trial<'_> {
         Ok(fails)
     }
 
-    /// How the command ends; none where it takes too long.
+    /// The exit status of the command; `None` if it runs longer than the limit.
     fn run(&mut self) -> Result<Option<ExitStatus>, Error> {
         self.runs += 1;
         let mut shell = Command::new("sh");
         shell.args(["-c", &self.command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // A group of its own, so that its children end with it.
+        // In its own process group, so that its children end with it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut shell, 0);
         let failed = |e: std::io::Error| Error::new(Code::Option, format!("--failing: cannot run sh: {e}"));
@@ -221,7 +224,7 @@ impl Trial<'_> {
     }
 }
 
-/// A folder for candidates, which is removed in the end.
+/// A temporary folder for candidates, which is removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -234,7 +237,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Where it cannot be removed, it stays among other temporary files.
+        // If the folder cannot be removed, it stays with other temporary files.
         _ = std::fs::remove_dir_all(&self.0);
     }
 }

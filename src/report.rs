@@ -1,4 +1,4 @@
-//! What a compilation tells: one structure, printed as text or as JSON.
+//! The report of a compilation: one structure, printed as text or as JSON.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -13,47 +13,47 @@ use serde::Serialize;
 
 use crate::state::{self, StateFacts};
 
-/// The report of the main job. Bytes are plain numbers.
+/// The report of the main command. Bytes are plain numbers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// Version of this format.
     pub format: u32,
-    /// The model's path as it was given.
+    /// The model's path, as given.
     pub model: String,
-    /// What came in.
+    /// Facts about the graph that was read.
     pub graph: GraphFacts,
-    /// What of the times was measured, if there was a profile.
+    /// The share of the times that was measured, if there is a profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileFacts>,
-    /// The limit, if one was given.
+    /// The device memory budget, if there is one.
     pub budget: Option<u64>,
-    /// What of it the constants of kernels take.
+    /// The bytes of the budget that constants of kernels take.
     #[serde(skip_serializing_if = "is_zero")]
     pub constants: u64,
-    /// What is kept from step to step.
+    /// The variables, which are kept from step to step.
     pub state: Vec<StateFacts>,
-    /// Memory of the graph as it came.
+    /// The memory of the graph that was read.
     pub before: MemoryFacts,
-    /// Memory of the graph as it is now.
+    /// The memory of the compiled graph.
     pub after: MemoryFacts,
     /// Bytes copied from the device to the host in a step.
     pub bytes_out: u64,
     /// Bytes copied from the host to the device in a step.
     pub bytes_in: u64,
-    /// Storages that leave and come back.
+    /// Storages that are swapped.
     pub swapped: Vec<SwappedFacts>,
-    /// Storages that a forward node produces and that stay.
+    /// Results of forward nodes that are not swapped.
     pub kept: Vec<KeptFacts>,
-    /// Passes in the order in which they ran, and what they say.
+    /// Passes in the order in which they ran, with their remarks.
     pub passes: Vec<PassFacts>,
-    /// What the equivalence check compared.
+    /// The numbers of the equivalence check.
     pub proof: ProofFacts,
-    /// Of the plan, which is the same wherever the input and the call are.
+    /// A hash of the plan; equal inputs and calls give equal hashes on every machine.
     pub hash: String,
     /// The model that was written to a file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub written: Vec<WrittenFacts>,
-    /// Faults of the file that do not keep it from being used.
+    /// Faults of the file that do not prevent its use.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -65,24 +65,24 @@ fn is_zero(bytes: &u64) -> bool {
 /// A file that was written.
 #[derive(Clone, Debug, Serialize)]
 pub struct WrittenFacts {
-    /// Its path as it was given.
+    /// The path, as given.
     pub path: String,
-    /// Its size.
+    /// The size of the file.
     pub bytes: u64,
 }
 
 impl WrittenFacts {
-    /// The file at this path, if it is one.
+    /// The file at this path, if it is a regular file.
     pub fn of(path: &Path) -> Option<WrittenFacts> {
         let bytes = path.metadata().ok().filter(|it| it.is_file())?.len();
         Some(WrittenFacts { path: path.display().to_string(), bytes })
     }
 }
 
-/// What came in.
+/// Facts about a graph.
 #[derive(Clone, Debug, Serialize)]
 pub struct GraphFacts {
-    /// Nodes, by phase.
+    /// Number of nodes.
     pub nodes: usize,
     /// Nodes of the forward phase.
     pub forward: usize,
@@ -92,89 +92,89 @@ pub struct GraphFacts {
     pub update: usize,
     /// Storages that an update edge writes.
     pub variables: usize,
-    /// Their bytes.
+    /// The bytes of these storages.
     pub variable_bytes: u64,
     /// The loss's name, for a graph that trains.
     pub loss: Option<String>,
 }
 
-/// What a profile says of a graph. Times are milliseconds.
+/// The share of a graph's times that a profile measured. Times are milliseconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProfileFacts {
     /// The device that was measured.
     pub device: String,
-    /// Nodes that keep the device busy.
+    /// Number of nodes that keep the device busy.
     pub nodes: usize,
-    /// Those of them that were measured; the others have the times of the target's model.
+    /// Number of these nodes that were measured; the others have the times of the target's model.
     pub measured_nodes: usize,
     /// The time of all nodes.
     pub compute_ms: f64,
-    /// The time of the measured ones.
+    /// The time of the measured nodes.
     pub measured_ms: f64,
 }
 
 /// Memory of a graph in its order.
 #[derive(Clone, Debug, Serialize)]
 pub struct MemoryFacts {
-    /// Device bytes that are there throughout.
+    /// Device bytes of resident storages.
     pub resident: u64,
-    /// Largest number of further device bytes.
+    /// The most device bytes of transient storages at once.
     pub transient_peak: u64,
-    /// Their sum: the device memory that the step needs.
+    /// The sum of both: the device memory that the step needs.
     pub peak: u64,
     /// The first node at which the peak is reached.
     pub peak_node: Option<String>,
-    /// Largest number of host bytes for swapped tensors.
+    /// The most host bytes of swapped tensors at once.
     pub host_peak: u64,
 }
 
 /// A storage that is swapped.
 #[derive(Clone, Debug, Serialize)]
 pub struct SwappedFacts {
-    /// Its root's name.
+    /// The name of the storage's root value.
     pub value: String,
-    /// Its size.
+    /// The size of the storage.
     pub bytes: u64,
-    /// Its size where it crosses the link: half of it if it is encoded.
+    /// The bytes of one copy over the link: half of `bytes` if the storage is encoded.
     pub link_bytes: u64,
-    /// Bytes from the device to the host.
+    /// Bytes that are copied from the device to the host.
     pub bytes_out: u64,
-    /// Bytes from the host to the device.
+    /// Bytes that are copied from the host to the device.
     pub bytes_in: u64,
-    /// How often it comes back, whole or a range of it.
+    /// Number of swap-ins, of the whole storage or of a range.
     pub swap_ins: usize,
 }
 
-/// A storage that stays.
+/// A storage that is not swapped.
 #[derive(Clone, Debug, Serialize)]
 pub struct KeptFacts {
-    /// Its root's name.
+    /// The name of the storage's root value.
     pub value: String,
-    /// Its size.
+    /// The size of the storage.
     pub bytes: u64,
-    /// Why.
+    /// The reason.
     pub reason: Cow<'static, str>,
 }
 
 /// A pass that ran.
 #[derive(Clone, Debug, Serialize)]
 pub struct PassFacts {
-    /// Its name.
+    /// The pass's name.
     pub name: String,
     /// Whether it changed the graph.
     pub changed: bool,
-    /// What it says.
+    /// The pass's remarks.
     pub remarks: Vec<String>,
 }
 
-/// What the equivalence check compared.
+/// The numbers of the equivalence check.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProofFacts {
-    /// Nodes that correspond.
+    /// Corresponding nodes.
     pub nodes: usize,
-    /// Swaps that were erased.
+    /// Swaps that the check looked through.
     pub swaps: usize,
-    /// Recomputed twins that were merged.
+    /// Recomputed nodes that were merged with their origins.
     pub twins: usize,
     /// Casts that encode a swapped value or decode it.
     pub casts: usize,
@@ -200,7 +200,7 @@ impl GraphFacts {
 }
 
 impl GraphFacts {
-    /// Nodes by phase, in a line.
+    /// The numbers of nodes by phase, in a line.
     fn to_text(&self) -> String {
         let nodes = count(self.nodes, "node");
         match self.backward {
@@ -215,7 +215,7 @@ impl GraphFacts {
     }
 }
 
-/// What is known before anything is planned.
+/// The facts that are known before planning, as text.
 pub(crate) fn first_facts(path: &Path, graph: &GraphFacts, before: &MemoryFacts) -> String {
     format!(
         "model     {}\ngraph     {}\nbefore    {}\n",
@@ -252,7 +252,7 @@ impl ProfileFacts {
         })
     }
 
-    /// How much was measured, in a line.
+    /// The share of the times that was measured, in a line.
     pub fn to_text(&self) -> String {
         let share = 100.0 * self.measured_ms / self.compute_ms.max(f64::MIN_POSITIVE);
         let nodes = count(self.nodes, "node");
@@ -283,7 +283,7 @@ impl From<KeptRecord> for KeptFacts {
 }
 
 impl ProofFacts {
-    /// What was compared, in a line.
+    /// The numbers of the check, in a line.
     pub fn to_text(&self) -> String {
         let (nodes, swaps, twins) =
             (count(self.nodes, "node"), count(self.swaps, "swap"), count(self.twins, "twin"));
@@ -311,7 +311,7 @@ impl From<&Ran> for PassFacts {
 }
 
 impl Report {
-    /// The report as text; `verbose` lists every storage that stays.
+    /// The report as text; `verbose` lists every storage that is not swapped.
     pub fn to_text(&self, verbose: bool) -> String {
         let mut out = String::new();
         let mut line = |label: &str, text: String| {
@@ -328,12 +328,12 @@ impl Report {
         line("after", memory_line(&self.after));
         if let Some(budget) = self.budget {
             let taken = Bytes(self.after.peak.saturating_add(self.constants));
-            let room = Bytes(budget).saturating_sub(taken);
+            let spare = Bytes(budget).saturating_sub(taken);
             let constants = match self.constants {
                 0 => String::new(),
                 bytes => format!(", {} for constants of kernels", Bytes(bytes)),
             };
-            line("budget", format!("{}{constants}, {room} to spare", Bytes(budget)));
+            line("budget", format!("{}{constants}, {spare} to spare", Bytes(budget)));
         }
         if self.passes.is_empty() && self.budget.is_none() {
             line("plan", "none: without --budget the model is written as it is".to_owned());
@@ -375,11 +375,12 @@ impl Report {
         out
     }
 
-    /// Reasons for which storages stay, without the names in them, largest first.
+    /// The reasons for which storages are not swapped, without names, with the number and bytes of the storages,
+    /// largest first.
     fn kept_by_reason(&self) -> Vec<(String, usize, Bytes)> {
         let mut groups: Vec<(String, usize, Bytes)> = Vec::new();
         for kept in &self.kept {
-            // Names and numbers of the case stand behind, in brackets.
+            // Names and numbers of a case follow the reason in brackets.
             let reason = kept.reason.split(" (").next().unwrap_or_default();
             match groups.iter_mut().find(|(r, ..)| *r == reason) {
                 Some((_, count, bytes)) => {

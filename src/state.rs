@@ -1,4 +1,4 @@
-//! What a step keeps for the next one, as reports tell it.
+//! The state of a step, as reports show it.
 
 use lmsc_ir::words::count;
 use lmsc_ir::{Bytes, Graph, Phase, Phases, Storages, ValueId};
@@ -12,11 +12,11 @@ pub struct StateFacts {
     pub input: String,
     /// The name of the output that is its next value, if there is one.
     pub output: Option<String>,
-    /// The node that writes it.
+    /// The node that writes the next value.
     pub node: String,
-    /// Whether that node copies the next value from another place; otherwise it computes it in place.
+    /// Whether that node copies the next value from another storage; otherwise it computes the value in place.
     pub copied: bool,
-    /// Its size.
+    /// The size of the variable.
     pub bytes: u64,
 }
 
@@ -40,7 +40,7 @@ impl StateFacts {
         lmsc_onnx::carried(graph).into_iter().map(fact).collect()
     }
 
-    /// Input, output and how the value is carried to the next step, in a line.
+    /// The input, the output, and how the value is carried to the next step, in a line.
     fn to_text(&self) -> String {
         let output = self.output.as_ref().map_or_else(|| "no output".to_owned(), |o| format!("`{o}`"));
         let how = if self.copied { "copied by" } else { "in place by" };
@@ -49,7 +49,7 @@ impl StateFacts {
     }
 }
 
-/// Number and bytes of the variables, and how many of them are copied.
+/// The number and bytes of the variables, and the number of those that are copied.
 pub(crate) fn summary(state: &[StateFacts]) -> String {
     let sum = |copied: bool| -> Bytes {
         state.iter().filter(|s| s.copied || !copied).map(|s| Bytes(s.bytes)).sum()
@@ -64,7 +64,7 @@ pub(crate) fn summary(state: &[StateFacts]) -> String {
 /// Number of variables that the table of `lmsc inspect` shows.
 const SHOWN: usize = 12;
 
-/// The variables, one a line; copied ones first, because they cost memory and time.
+/// The variables, one per line; copied ones first, as they cost memory and time.
 pub(crate) fn table(state: &[StateFacts]) -> Vec<String> {
     let (copied, in_place): (Vec<&StateFacts>, Vec<&StateFacts>) = state.iter().partition(|s| s.copied);
     let mut lines: Vec<String> =
@@ -75,14 +75,14 @@ pub(crate) fn table(state: &[StateFacts]) -> Vec<String> {
     lines
 }
 
-/// What is missing if the graph does not train: it has no backward pass.
+/// The warning for a graph that does not train: it has no backward pass.
 pub(crate) fn is_inference(graph: &Graph) -> Option<String> {
     let is_inference = !graph.order().is_empty() && !Phases::of(graph, |_| None).trains();
     is_inference.then(|| "no backward pass: this is inference, not a training step".to_owned())
 }
 
-/// What is missing if the graph trains and no step learns from the one before: no parameter that the forward pass reads
-/// gets another value.
+/// The warning for a graph that trains but learns nothing: no parameter that the forward pass reads gets a new
+/// value.
 pub(crate) fn learns_nothing(graph: &Graph) -> Option<String> {
     let phases = Phases::of(graph, |_| None);
     if !phases.trains() {

@@ -7,7 +7,7 @@ use lmsc_onnx::{LMSC_DOMAIN, Model, Survival};
 
 use crate::{Code, Error, load};
 
-/// Counts the swaps, recomputed nodes and functions of `original` that are left in `optimized`.
+/// Counts the swaps, recomputed nodes and functions of `original` that are still in `optimized`.
 pub(crate) fn survival(original: &Path, optimized: &Path, json: bool) -> Result<String, Error> {
     let open = |path: &Path| Model::open(path).map_err(|e| load::not_read(&e));
     let model = open(original)?;

@@ -18,7 +18,7 @@ use crate::progress::Stage;
 use crate::report::ProfileFacts;
 use crate::{Code, Error, knows_ranges, machine, view, with_budgets};
 
-/// What was found. Times are milliseconds.
+/// The results. Times are milliseconds.
 #[derive(Debug, Serialize)]
 struct Sweep {
     /// Version of this format.
@@ -34,14 +34,14 @@ struct Sweep {
 /// The plans for one choice of sizes.
 #[derive(Debug, Serialize)]
 struct Size {
-    /// The symbolic dimensions' values.
+    /// The values of the symbolic dimensions.
     dims: Vec<(String, u64)>,
-    /// What of the times was measured, if there was a profile.
+    /// The share of the times that was measured, if there is a profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<ProfileFacts>,
-    /// What the step takes where memory is no limit.
+    /// The time of the step without a memory limit.
     compute_ms: f64,
-    /// The smallest budgets for which there is a plan, where one of the budgets has none.
+    /// The smallest budgets for which there is a plan, if one of the budgets has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     smallest_budgets: Option<Floors>,
     points: Vec<Point>,
@@ -53,7 +53,7 @@ struct Point {
     budget_bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Found>,
-    /// What a step needs that does not fit.
+    /// The bytes that a step without a plan needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     needed_bytes: Option<u64>,
 }
@@ -62,23 +62,24 @@ struct Point {
 #[derive(Clone, Debug, Serialize)]
 struct Found {
     makespan_ms: f64,
-    /// No plan within the budget is faster.
+    /// No plan within the budget is faster than this.
     lower_bound_ms: f64,
     peak_bytes: u64,
     swapped_bytes: u64,
     returned_bytes: u64,
     recompute_ms: f64,
-    /// A hash of the model as the plan rewrites it: that which `lmsc MODEL` tells for the same question.
+    /// A hash of the model after the plan rewrote it: the hash that `lmsc MODEL` prints for the same question.
     hash: String,
 }
 
-/// Plans the model for every size and budget and tells what each comes to.
+/// Plans the model for every size and budget; returns the results as text or JSON.
 ///
-/// A plan for less memory is one for more: where a larger budget has not led to a faster plan, the one of the smaller
-/// budget stands for it, so that time never rises with memory.
+/// A plan for less memory is also a plan for more: if a larger budget did not lead to a faster plan, the plan of
+/// the smaller budget is used, so that the time never rises with memory.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) for a file or a name that is wrong; [`Kind::Refusal`](crate::Kind) where no size fits any budget.
+/// [`Kind::Input`](crate::Kind) for a faulty file or name; [`Kind::Refusal`](crate::Kind) if no size fits any
+/// budget.
 pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     args.report.iter().try_for_each(|file| check_report(file, &PAGES))?;
     let planner = named(&args.planner)?;
@@ -105,7 +106,7 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
             state: args.state.clone(),
         };
         let loaded = load_quietly(&args.model, &binding)?;
-        // Each warning once, not with every size.
+        // Each warning is printed once, not for every size.
         let new: Vec<String> = loaded.warnings.into_iter().filter(|w| !warnings.contains(w)).collect();
         warn(&new);
         warnings.extend(new);
@@ -173,7 +174,7 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
 }
 
 impl Found {
-    /// What the plan comes to, with its bound; the graph carries it out afterwards.
+    /// The times and memory of the plan, with its bound. The graph is rewritten to carry out the plan.
     fn of(
         graph: &mut Graph,
         bridge: &Bridge,
@@ -199,11 +200,11 @@ impl Found {
     }
 }
 
-/// The bytes of the first and the last budget for a step.
+/// The first and the last budget for a step, in bytes.
 fn budgets_of(range: &BudgetRange, cx: &PassCx, graph: &Graph) -> Result<RangeInclusive<u64>, Error> {
     let bytes = |budget: Budget| {
         let cx = with_budgets(cx.clone(), graph, Some(budget), None)?;
-        // Less than constants take is asked for as it is.
+        // A budget in bytes is used as given, even if it is below the constants of kernels.
         let least = match budget {
             Budget::Bytes(bytes) => bytes,
             _ => cx.whole_budget().unwrap_or_default(),
@@ -227,7 +228,7 @@ fn budgets_of(range: &BudgetRange, cx: &PassCx, graph: &Graph) -> Result<RangeIn
     }
 }
 
-/// Every choice of one value for each dimension.
+/// Every combination of one value per dimension.
 fn combinations(dims: &[(String, RangeInclusive<u64>)]) -> Vec<Vec<(String, u64)>> {
     let mut all = vec![Vec::new()];
     for (name, range) in dims {
@@ -241,7 +242,7 @@ fn combinations(dims: &[(String, RangeInclusive<u64>)]) -> Vec<Vec<(String, u64)
     all
 }
 
-/// So many budgets, each the same factor above the one before.
+/// Budgets from the first to the last of the range, `steps` of them, in geometric progression.
 fn between(range: &RangeInclusive<u64>, steps: u32) -> Vec<u64> {
     let (first, last) = (*range.start(), *range.end());
     if first == last || steps == 1 {

@@ -1,4 +1,4 @@
-//! `lmsc targets`, and what was measured on one.
+//! `lmsc targets`, and profiles measured on a target.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::{Code, Error, device};
 
-/// A table of the built-in targets: device memory, link, peak in single precision, and what each is.
+/// A table of the built-in targets: device memory, link, peak in single precision, and description.
 pub fn list_targets() -> String {
     let line = |target: &Target| {
         let link = target.link;
@@ -27,7 +27,7 @@ pub fn list_targets() -> String {
     Target::all_built_in().iter().map(line).collect()
 }
 
-/// The built-in targets as JSON; of a name, that target alone.
+/// The built-in targets as JSON; with a name, only that target.
 ///
 /// # Errors
 /// As [`target`].
@@ -72,7 +72,7 @@ pub fn target_names() -> Vec<String> {
 /// The TOML of a built-in target, comments included, or of a GPU of this machine.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) with the names that there are.
+/// [`Kind::Input`](crate::Kind) with the names of the targets.
 pub fn target(name: &str) -> Result<String, Error> {
     if device::ordinal(name).is_some() {
         return named_target(name).map(|target| target.to_toml());
@@ -85,7 +85,7 @@ pub fn target(name: &str) -> Result<String, Error> {
 /// The target of this name, of the file at this path, or of a GPU of this machine.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) with the names that there are, or what is wrong with the file.
+/// [`Kind::Input`](crate::Kind) with the names of the targets, or with the fault of the file.
 pub(crate) fn named_target(name: &str) -> Result<Target, Error> {
     if let Some(ordinal) = device::ordinal(name) {
         return device::target(ordinal?);
@@ -97,10 +97,10 @@ pub(crate) fn named_target(name: &str) -> Result<Target, Error> {
     Target::parse(&text, name).map_err(|error| Error::new(Code::Malformed, error.to_string()))
 }
 
-/// What was measured, from the file at this path, if one is given.
+/// The profile in the file at this path, if a path is given.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) with what is wrong with the file.
+/// [`Kind::Input`](crate::Kind) with the fault of the file.
 pub(crate) fn read_profile(path: Option<&Path>) -> Result<Option<Arc<Profile>>, Error> {
     let Some(path) = path else { return Ok(None) };
     let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
@@ -110,7 +110,7 @@ pub(crate) fn read_profile(path: Option<&Path>) -> Result<Option<Arc<Profile>>, 
         .map_err(|error| Error::new(Code::Malformed, error.to_string()))
 }
 
-/// At most two digits after the point, and none that say nothing.
+/// The rate in this unit, with at most two digits after the point and no trailing zeros.
 fn in_units(rate: u64, unit: f64) -> String {
     ((rate as f64 / unit * 100.0).round() / 100.0).to_string()
 }

@@ -1,4 +1,4 @@
-//! How much is said on standard error, and in which colours.
+//! The verbosity and colours of standard error.
 
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
@@ -8,23 +8,23 @@ use std::time::Instant;
 
 use crate::cli::TermArgs;
 
-/// Whether warnings, notes, progress and the report of the main job are left out.
+/// Whether warnings, notes, progress and the report of the main command are suppressed.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// How often `-v` was given.
+/// The number of `-v` options.
 static VERBOSE: AtomicU8 = AtomicU8::new(0);
 
-/// Whether words on standard error have colours.
+/// Whether standard error is coloured.
 static COLOR: AtomicBool = AtomicBool::new(false);
 
-/// Does from now on what the options say.
+/// Sets verbosity and colours by the options.
 pub(crate) fn set(args: &TermArgs) {
     QUIET.store(args.quiet, Ordering::Relaxed);
     VERBOSE.store(args.verbose, Ordering::Relaxed);
     COLOR.store(is_colored(args.color), Ordering::Relaxed);
 }
 
-/// Whether words on standard error have colours: where it is a terminal that knows them, unless NO_COLOR is set.
+/// Whether standard error is coloured: if it is a terminal with colours, unless NO_COLOR is set.
 fn is_colored(choice: clap::ColorChoice) -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     match choice {
@@ -37,37 +37,37 @@ fn is_colored(choice: clap::ColorChoice) -> bool {
     }
 }
 
-/// Whether only errors are said.
+/// Whether only errors are printed.
 pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// How much more is said.
+/// The number of `-v` options.
 pub(crate) fn verbosity() -> u8 {
     VERBOSE.load(Ordering::Relaxed)
 }
 
-/// Says with `-vv` when a stage begins.
+/// Prints the start of a stage with `-vv`.
 pub(crate) fn stage(what: &str) {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     let elapsed = START.elapsed();
     if verbosity() > 1 {
-        // A closed standard error does not end the work.
+        // A closed standard error does not stop the command.
         _ = writeln!(std::io::stderr(), "{} {:.3} s: {what}", note(), elapsed.as_secs_f64());
     }
 }
 
-/// The beginning of a warning.
+/// The prefix of a warning.
 pub(crate) fn warning() -> impl Display {
     label("warning:", "33")
 }
 
-/// The beginning of a note.
+/// The prefix of a note.
 pub(crate) fn note() -> impl Display {
     label("note:", "36")
 }
 
-/// The beginning of an error with this code.
+/// The prefix of an error with this code.
 pub(crate) fn error(code: &str) -> impl Display {
     label(&format!("error[{code}]:"), "31")
 }

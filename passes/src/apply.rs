@@ -1,4 +1,5 @@
-//! A plan becomes a graph: copies, clones of what runs again, and the edges that keep it within its memory.
+//! Turns a plan into a graph: copies, clones of recomputed nodes, and the edges that keep the graph within the
+//! plan's memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -14,34 +15,35 @@ use lmsc_plan::schedule::{Edge, Instruction, PieceId};
 
 use crate::rewrite::{Way, add_again, add_copy, add_join, order_what_computes};
 
-/// A plan that is not one of the graph that it is applied to.
+/// The plan does not belong to the graph to which it is applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the plan is not one of this graph: step {step} {what}")]
 pub struct Mismatch {
     /// The index of the step in the plan's schedule.
     pub step: usize,
-    /// What is wrong with it.
+    /// What is wrong with the step.
     pub what: &'static str,
 }
 
-/// Rewrites the graph to do what the plan says, in the plan's order; what comes back is the node of every step.
+/// Rewrites the graph to carry out the plan, in the plan's order, and returns the node of every step.
 ///
-/// An operator's first run is its node, any other a clone of it. Every reader reads the bytes that are there at its
-/// turn; where it reads them through a view that was made of others, the view is made again. `edges` are those of
-/// [`lmsc_plan::schedule::edges()`], or others that make the plan's memory safe. What overwrites a variable waits for
-/// what used it before, clones and what no longer leads there by data.
+/// The first run of an operator is its own node, every other run a clone. Every reader reads the bytes that the
+/// plan has in place at its step; where it reads them through a view of another copy, the view is made again.
+/// `edges` are those of [`lmsc_plan::schedule::edges()`], or others that make the plan's memory safe. A node that
+/// overwrites a variable waits for every earlier user of the variable, clones included, even where data no longer
+/// orders the two.
 ///
-/// A variable that is away when the step ends is a graph input on the host. SwapIns bring it, what computes its new
-/// value writes the copy, and a SwapOut writes it back under the name of the output; in ranges, SwapOuts do, and a Join
-/// on the host names what they wrote. One that only leaves in between returns to where it was, by a SwapIn that updates
-/// it, whole.
+/// A variable that is on the host when the step ends is a graph input on the host. SwapIns copy it to the device,
+/// the node that computes its new value writes the device copy, and a SwapOut writes it back under the name of the
+/// output. In ranges, several SwapOuts write it back, and a Join on the host names the whole. A variable that is
+/// swapped only within the step returns to its place whole, by a SwapIn that updates it.
 ///
-/// `spots` says where everything lies, if that is decided. Then the order of what computes stands in edges, too: who
-/// takes over an address waits for its last user even where nothing else puts one before the other.
+/// `spots` are the addresses, if the plan has them. Then edges also fix the order of the computing nodes: the next
+/// owner of an address waits for the last user of the previous owner even where no data orders the two.
 ///
 /// # Errors
-/// [`Mismatch`], and the graph is in pieces, if the plan is not one of the bridge's problem, or runs an operator
-/// again after something that it reads was changed.
+/// [`Mismatch`] if the plan is not one of the bridge's problem, or runs an operator again after an operand of it
+/// was changed. The graph is not valid then.
 pub fn apply(
     graph: &mut Graph,
     bridge: &Bridge,
@@ -85,12 +87,12 @@ pub fn apply(
     Ok(steps)
 }
 
-/// Where things lie from the step on that brings them; none for what is there at the start.
+/// Addresses by the step that brings or computes the bytes; `None` for tensors that are present at the start.
 #[derive(Default)]
 struct Addresses {
-    /// Of a tensor's first byte.
+    /// The address of a tensor's first byte.
     bases: HashMap<(Option<usize>, TensorId), u64>,
-    /// Of workspaces, by step.
+    /// The addresses of workspaces, by step.
     workspaces: HashMap<usize, u64>,
 }
 
@@ -109,25 +111,25 @@ impl Addresses {
         addresses
     }
 
-    /// The place of the tensor from the step on, `begin` bytes after its first.
+    /// The place of the tensor from the step on, `begin` bytes after the first byte of the tensor.
     fn place(&self, from: Option<usize>, tensor: TensorId, begin: u64) -> Place {
         self.bases.get(&(from, tensor)).map_or(Place::Device, |base| Place::DeviceAt(base + begin))
     }
 }
 
-/// The bytes of a tensor as they are on the device now.
+/// The current state of a tensor's bytes on the device.
 #[derive(Clone, Default)]
 struct Presence {
-    /// What to copy out: the value that had them as they are now first, or brought all of them back.
+    /// The value to copy out: the result that wrote the current bytes, or the copy that brought all of them back.
     latest: Option<ValueId>,
-    /// Of a variable that was updated, the value of the source that they are.
+    /// For a variable that was updated, the value of the source graph that the bytes are.
     version: Option<ValueId>,
-    /// The value that named all of them last: that one, a copy that came back, or what was joined.
+    /// The last value that named all bytes: `latest`, a copy that came back, or a join.
     root: Option<ValueId>,
-    /// By value of the source, its name for what `root` names.
+    /// By value of the source graph, its name for the bytes of `root`.
     names: HashMap<ValueId, ValueId>,
-    /// Pieces that came back since, by the byte at which they begin, with that at which they end.
-    came: BTreeMap<u64, (u64, ValueId)>,
+    /// Pieces that came back since `root` was named: by first byte, the end and the value.
+    returned: BTreeMap<u64, (u64, ValueId)>,
 }
 
 struct Writer<'a> {
@@ -136,7 +138,7 @@ struct Writer<'a> {
     bridge: &'a Bridge,
     plan: &'a Plan,
     addresses: Addresses,
-    /// The step that is being written, the nodes of those before it, and all nodes in their new order.
+    /// The current step, the nodes of the steps before it, and all nodes in their new order.
     step: usize,
     steps: Vec<NodeId>,
     order: Vec<NodeId>,
@@ -144,22 +146,22 @@ struct Writer<'a> {
     presences: SecondaryMap<TensorId, Presence>,
     /// By piece, its copy on the host.
     hosts: SecondaryMap<PieceId, Option<ValueId>>,
-    /// By tensor of the plan, how many of its bytes are on the host between steps.
-    away: SecondaryMap<TensorId, u64>,
+    /// By tensor of the plan, the number of its bytes that are on the host between steps.
+    host_bytes: SecondaryMap<TensorId, u64>,
     /// By piece, the steps of its first copy and its last.
     copies: SecondaryMap<PieceId, Option<(usize, usize)>>,
     /// By piece, the step of its last copy to the host.
     last_out: SecondaryMap<PieceId, Option<usize>>,
-    /// By tensor of the source, the step at which a tensor of the plan stood for it, and that tensor.
+    /// By tensor of the source graph, the last step at which a tensor of the plan represented it, and that tensor.
     stands_for: SecondaryMap<TensorId, Option<(usize, TensorId)>>,
-    /// By tick of the source, the step of the first run.
+    /// By tick of the source graph, the step of the first run.
     ran: Vec<Option<usize>>,
-    /// By tensor of the source, whether an operator changes it or it leaves and returns, which step changed it last,
-    /// and the nodes that have used it since.
+    /// By tensor of the source graph: whether an operator changes it or it is swapped within the step, the step
+    /// that changed it last, and the nodes that have used it since.
     is_variable: SecondaryMap<TensorId, bool>,
     changed: SecondaryMap<TensorId, Option<usize>>,
     users: SecondaryMap<TensorId, Vec<NodeId>>,
-    /// By piece of what is on the host between steps, the copies that brought it from there.
+    /// By piece that is on the host between steps, the copies that brought it to the device.
     brought: SecondaryMap<PieceId, Vec<NodeId>>,
     /// Nodes that use a variable, and the nodes that overwrite what they used.
     overwrites: Vec<(NodeId, NodeId)>,
@@ -176,13 +178,13 @@ impl<'a> Writer<'a> {
         let mut copies: SecondaryMap<PieceId, Option<(usize, usize)>> = SecondaryMap::new();
         let mut last_out: SecondaryMap<PieceId, Option<usize>> = SecondaryMap::new();
         let mut hosts: SecondaryMap<PieceId, Option<ValueId>> = SecondaryMap::new();
-        let mut away: SecondaryMap<TensorId, u64> = SecondaryMap::new();
+        let mut host_bytes: SecondaryMap<TensorId, u64> = SecondaryMap::new();
         for (index, step) in plan.schedule.steps.iter().enumerate() {
             let (Instruction::Out(piece) | Instruction::In(piece)) = step.instruction else { continue };
             let tensor = plan.schedule.pieces[piece].tensor;
             let comes_first = copies[piece].is_none() && matches!(step.instruction, Instruction::In(_));
             if comes_first && plan.problem.tensors[tensor].given {
-                away[tensor] += plan.schedule.pieces[piece].len();
+                host_bytes[tensor] += plan.schedule.pieces[piece].len();
                 hosts[piece] = Some(bridge.root(plan.tensor_origin[tensor]));
             }
             copies[piece] = Some((copies[piece].map_or(index, |(first, _)| first), index));
@@ -193,7 +195,7 @@ impl<'a> Writer<'a> {
         let mut presences: SecondaryMap<TensorId, Presence> = SecondaryMap::new();
         for (tensor, _) in plan.problem.tensors.iter().filter(|(_, facts)| facts.given) {
             let root = bridge.root(plan.tensor_origin[tensor]);
-            if away[tensor] > 0 {
+            if host_bytes[tensor] > 0 {
                 graph.set_place(root, Place::Host);
                 continue;
             }
@@ -216,7 +218,7 @@ impl<'a> Writer<'a> {
             order: Vec::with_capacity(plan.schedule.steps.len()),
             presences,
             hosts,
-            away,
+            host_bytes,
             copies,
             last_out,
             stands_for: SecondaryMap::new(),
@@ -245,14 +247,14 @@ impl<'a> Writer<'a> {
             self.stands_for[plan.tensor_origin[tensor]] = Some((self.step, tensor));
         }
         let mut operands = Vec::with_capacity(self.source.node(source).operands.len());
-        // Run again, a node does without what it writes aside.
+        // A clone of a node does not update side operands, such as the running statistics of batch normalization.
         let again = self.ran[origin].is_some();
         let aside = ops::aside(self.source.node(source)).filter(|_| again).unwrap_or_default();
         for (index, &operand) in self.source.node(source).operands.iter().enumerate() {
             let operand = operand.filter(|_| aside.iter().all(|&(written, _)| written != index));
             let looks = |value: &ValueId| self.source.uses(source).all(|used| used != *value);
             operands.push(match operand {
-                // The shape of what the caller gives is known, wherever it is.
+                // The shape of a graph input is known wherever its bytes are.
                 Some(value) if looks(&value) => Some(value),
                 _ => operand.map(|value| self.read(value)).transpose()?,
             });
@@ -322,7 +324,7 @@ impl<'a> Writer<'a> {
         Ok(node)
     }
 
-    /// Records what the node, a run of `source`, defines.
+    /// Records the results of the node, a run of `source`.
     fn define(&mut self, source: NodeId, node: NodeId) -> Result<(), Mismatch> {
         for (index, value) in self.source.node(source).results.iter().enumerate() {
             let (Some(value), Some(new)) = (*value, self.graph.node(node).results[index]) else { continue };
@@ -341,7 +343,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// The tensor of the plan that this step touches as the source's tensor.
+    /// The tensor of the plan that represents the source graph's tensor in this step.
     fn standing_for(&self, origin: TensorId) -> Result<TensorId, Mismatch> {
         match self.stands_for[origin] {
             Some((step, tensor)) if step == self.step => Ok(tensor),
@@ -349,23 +351,23 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// What to read now for a value of the source.
+    /// The operand to read in this step in place of a value of the source graph.
     fn read(&mut self, value: ValueId) -> Result<ValueId, Mismatch> {
         match self.bridge.tensor(value) {
             Some(origin) => {
                 let tensor = self.standing_for(origin)?;
                 self.name(tensor, value)
             }
-            // It has no bytes, or is on the host.
+            // The value has no bytes, or is on the host.
             None => Ok(value),
         }
     }
 
-    /// The value of the source, of the bytes that are there now; a view of them is made if there is none.
+    /// The current name of a value of the source graph; makes the views again if the name is missing.
     fn name(&mut self, tensor: TensorId, value: ValueId) -> Result<ValueId, Mismatch> {
         let root = self.bridge.root(self.plan.tensor_origin[tensor]);
         self.join(tensor, root);
-        // From the value down to one that has a name.
+        // Follows the views from the value to one that has a name.
         let mut views: Vec<(NodeId, ValueId)> = Vec::new();
         let mut at = value;
         let mut name = loop {
@@ -392,24 +394,26 @@ impl<'a> Writer<'a> {
         Ok(name)
     }
 
-    /// Names the whole of a tensor of which pieces came back.
+    /// Joins the pieces that came back, and names the whole tensor.
     fn join(&mut self, tensor: TensorId, root: ValueId) {
         let presence = &mut self.presences[tensor];
-        let came = std::mem::take(&mut presence.came);
-        if came.is_empty() {
+        let returned = std::mem::take(&mut presence.returned);
+        if returned.is_empty() {
             return;
         }
         let (mut at, mut all) = (0, true);
-        for (&begin, &(end, _)) in &came {
+        for (&begin, &(end, _)) in &returned {
             all &= begin == at;
             at = end;
         }
         all &= at == self.plan.problem.tensors[tensor].bytes;
-        let pieces: Vec<(u64, ValueId)> =
-            came.iter().map(|(&begin, &(_, piece))| (elements(self.source, root, begin), piece)).collect();
-        let stayed = presence.root.filter(|_| !all);
-        let (node, whole) = add_join(self.graph, root, stayed, &pieces, Way::In);
-        if let Some((&begin, &(_, piece))) = came.first_key_value()
+        let pieces: Vec<(u64, ValueId)> = returned
+            .iter()
+            .map(|(&begin, &(_, piece))| (elements(self.source, root, begin), piece))
+            .collect();
+        let base = presence.root.filter(|_| !all);
+        let (node, whole) = add_join(self.graph, root, base, &pieces, Way::In);
+        if let Some((&begin, &(_, piece))) = returned.first_key_value()
             && let Place::DeviceAt(address) = self.graph.value(piece).place
         {
             self.graph.set_place(whole, Place::DeviceAt(address - begin));
@@ -420,8 +424,8 @@ impl<'a> Writer<'a> {
         self.order.push(node);
     }
 
-    /// The tensor that travels, its value in the source, and the bytes if they are not all.
-    fn traveller(&self, piece: PieceId) -> Result<(TensorId, ValueId, Option<Range<u64>>), Mismatch> {
+    /// The tensor of the piece, its root in the source graph, and the range of bytes unless it is the whole tensor.
+    fn copied_piece(&self, piece: PieceId) -> Result<(TensorId, ValueId, Option<Range<u64>>), Mismatch> {
         let piece = &self.plan.schedule.pieces[piece];
         let facts = &self.plan.problem.tensors[piece.tensor];
         let root = self.bridge.root(self.plan.tensor_origin[piece.tensor]);
@@ -430,7 +434,7 @@ impl<'a> Writer<'a> {
             let elements = elements(self.source, root, place);
             place == facts.bytes || byte(self.source, root, elements) == Some(place)
         });
-        let is_on_host = self.away[piece.tensor] == facts.bytes;
+        let is_on_host = self.host_bytes[piece.tensor] == facts.bytes;
         let variable = facts.given && facts.kept && (whole || is_on_host);
         if !facts.swappable || (facts.given || facts.kept) && !variable || !whole && !aligned {
             return self.mismatch("copies what cannot leave, or not whole elements of it");
@@ -439,7 +443,7 @@ impl<'a> Writer<'a> {
     }
 
     fn copy_out(&mut self, piece: PieceId) -> Result<NodeId, Mismatch> {
-        let (tensor, root, bytes) = self.traveller(piece)?;
+        let (tensor, root, bytes) = self.copied_piece(piece)?;
         let Some(latest) = self.presences[tensor].latest else {
             return self.mismatch("copies what is not there");
         };
@@ -447,8 +451,8 @@ impl<'a> Writer<'a> {
         let range = bytes.map(|b| elements(self.source, root, b.start)..elements(self.source, root, b.end));
         let (node, host) = add_copy(self.graph, Way::Out, latest, root, range);
         self.hosts[piece] = Some(host);
-        // It may come in once more, to be read.
-        if self.is_away_at_the_end(piece) && self.last_out[piece] == Some(self.step) {
+        // The piece may be copied in again afterwards, to be read.
+        if self.ends_on_host(piece) && self.last_out[piece] == Some(self.step) {
             if is_whole {
                 self.graph.add_update(node, Update { variable: root, result: Some(0) });
             }
@@ -459,7 +463,7 @@ impl<'a> Writer<'a> {
     }
 
     fn copy_in(&mut self, piece: PieceId) -> Result<NodeId, Mismatch> {
-        let (tensor, root, bytes) = self.traveller(piece)?;
+        let (tensor, root, bytes) = self.copied_piece(piece)?;
         let Some(host) = self.hosts[piece] else {
             return self.mismatch("brings back what has not left");
         };
@@ -471,14 +475,14 @@ impl<'a> Writer<'a> {
         self.graph.set_place(copy, self.addresses.place(Some(self.step), tensor, begin));
         let presence = &mut self.presences[tensor];
         match bytes {
-            Some(bytes) => _ = presence.came.insert(bytes.start, (bytes.end, copy)),
+            Some(bytes) => _ = presence.returned.insert(bytes.start, (bytes.end, copy)),
             None => {
                 (presence.latest, presence.root) = (Some(copy), Some(copy));
                 presence.names.clear();
                 presence.names.extend(presence.version.map(|version| (version, copy)));
             }
         }
-        if self.is_away_at_the_end(piece) {
+        if self.ends_on_host(piece) {
             if is_given {
                 self.brought[piece].push(node);
             }
@@ -494,27 +498,27 @@ impl<'a> Writer<'a> {
         self.copies[piece].is_some_and(|(_, last)| last == self.step)
     }
 
-    /// Whether the next step finds the piece on the host, as this one does.
-    fn is_away_at_the_end(&self, piece: PieceId) -> bool {
+    /// Whether the piece is on the host when a step ends, as it is when the step starts.
+    fn ends_on_host(&self, piece: PieceId) -> bool {
         self.copies[piece].is_some_and(|(first, _)| {
             matches!(self.plan.schedule.steps[first].instruction, Instruction::In(_))
         })
     }
 
-    /// Makes outputs of the copies that hold what variables are at the end, on the host or returned to their places,
-    /// under the names of what was copied.
+    /// Makes the last copies of variables the graph's outputs, on the host or back in their places, under the names
+    /// of the outputs that they replace.
     ///
     /// # Errors
-    /// [`Mismatch`] if of what an operator changed some of the bytes were not copied back.
+    /// [`Mismatch`] if only some bytes of a changed variable were copied back.
     fn hand_over(&mut self) -> Result<(), Mismatch> {
-        let homes = self.join_on_the_host()?;
+        let joined = self.join_on_the_host()?;
         for (piece, facts) in &self.plan.schedule.pieces {
             let Presence { version, latest, .. } = self.presences[facts.tensor];
             let returned = latest.filter(|&copy| {
                 self.graph.producer(copy).is_some_and(|node| self.graph.node(node).op.is_swap_in())
             });
-            let (copy, left) = if self.is_away_at_the_end(piece) {
-                (homes[facts.tensor].or(self.hosts[piece]), "device")
+            let (copy, left) = if self.ends_on_host(piece) {
+                (joined[facts.tensor].or(self.hosts[piece]), "device")
             } else {
                 (returned, "left")
             };
@@ -529,13 +533,13 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// By tensor of the plan that went back to the host in ranges, the value that names all of them there.
+    /// By tensor of the plan that was copied back to the host in ranges, the value that names all ranges there.
     fn join_on_the_host(&mut self) -> Result<SecondaryMap<TensorId, Option<ValueId>>, Mismatch> {
-        let mut homes = SecondaryMap::new();
+        let mut joined = SecondaryMap::new();
         let mut ranges: BTreeMap<TensorId, BTreeMap<u64, PieceId>> = BTreeMap::new();
         for (piece, facts) in &self.plan.schedule.pieces {
             let is_whole = facts.bytes == (0..self.plan.problem.tensors[facts.tensor].bytes);
-            if !is_whole && self.last_out[piece].is_some() && self.is_away_at_the_end(piece) {
+            if !is_whole && self.last_out[piece].is_some() && self.ends_on_host(piece) {
                 ranges.entry(facts.tensor).or_default().insert(facts.bytes.start, piece);
             }
         }
@@ -550,16 +554,16 @@ impl<'a> Writer<'a> {
             let Some(pieces) = pieces.filter(|_| all) else {
                 return self.mismatch("is the last, and of a variable only some ranges were copied back");
             };
-            let (node, home) = add_join(self.graph, root, None, &pieces, Way::Out);
+            let (node, whole) = add_join(self.graph, root, None, &pieces, Way::Out);
             self.graph.add_update(node, Update { variable: root, result: Some(0) });
             self.order.push(node);
-            homes[tensor] = Some(home);
+            joined[tensor] = Some(whole);
         }
-        Ok(homes)
+        Ok(joined)
     }
 }
 
-/// How many elements of the value come before a byte of it; all for the byte after the last.
+/// The number of elements of the value before a byte of it; all elements for the byte after the last.
 fn elements(graph: &Graph, value: ValueId, byte: u64) -> u64 {
     let Some(tensor) = graph.value(value).ty.as_tensor() else { return 0 };
     let elements = (u128::from(byte) * 8 / u128::from(tensor.element.bits())) as u64;

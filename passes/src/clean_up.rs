@@ -1,11 +1,11 @@
-//! What the passes that clean up have in common: which graphs they take, and which nodes they may touch.
+//! Shared checks of the clean-up passes: which graphs they take, and which nodes they may change.
 
 use foldhash::HashSet;
 use lmsc_ir::{Graph, Node, Phase, ValueId, ops};
 
 use crate::PassError;
 
-/// Refuses a graph that is planned already, for a pass that comes before planning.
+/// Refuses a graph that is already planned, for a pass that runs before planning.
 pub(crate) fn not_planned(pass: &str, graph: &Graph) -> Result<(), PassError> {
     let nodes = || graph.order().iter().map(|&id| graph.node(id));
     let why = match () {
@@ -18,15 +18,16 @@ pub(crate) fn not_planned(pass: &str, graph: &Graph) -> Result<(), PassError> {
     Err(PassError::Call(message.into()))
 }
 
-/// Whether all that the node does is to compute its results, which depend on its operands and attributes alone.
+/// Whether the node has no effect but its results, which depend only on its operands and attributes.
 ///
-/// A random node is none: on a runtime with one generator for all of them, the others draw other numbers without it.
+/// False for a random node: on a runtime with one generator for all random nodes, removing one changes the numbers
+/// of the others.
 pub(crate) fn is_function(node: &Node) -> bool {
     let updates = node.op.effects().phase == Some(Phase::Update);
     ops::is_pure(node) && !updates && !ops::has_subgraph(node) && !node.op.is_swap()
 }
 
-/// The values that subgraphs read, by their names.
+/// The values that subgraphs read by name.
 pub(crate) fn captured(graph: &Graph) -> HashSet<ValueId> {
     graph.order().iter().flat_map(|&id| &graph.node(id).captures).copied().collect()
 }

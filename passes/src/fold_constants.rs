@@ -7,7 +7,7 @@ use crate::{Kind, Outcome, Pass, PassCx, PassError, PassOption};
 const LIMIT: PassOption =
     PassOption::bytes("limit", "size of the largest constant that is made", Bytes(1 << 10));
 
-/// Replaces nodes whose results are integers that [`Constants`] knows, such as arithmetic on shapes, by `Constant` nodes.
+/// Replaces nodes whose results are integers that [`Constants`] computes, such as arithmetic on shapes, by `Constant` nodes.
 ///
 /// Nodes with control edges stay, and so do nodes whose results subgraphs read, because subgraphs refer to values by name.
 /// `remove-dead-nodes` removes the nodes whose results only folded nodes read.

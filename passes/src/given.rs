@@ -1,4 +1,4 @@
-//! A plan from a file, carried out instead of planning.
+//! Carries out a plan from a file instead of planning.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use lmsc_plan::service::{Question, Space};
 
 use crate::{NotGiven, Outcome, PassCx, PassError};
 
-/// A saved plan whose question is known. Whether it is a plan of the graph is found out when it is carried out.
+/// A saved plan whose header was parsed. The plan is checked against the graph when it is carried out.
 #[derive(Clone, Debug)]
 pub struct GivenPlan {
-    /// What messages call the file.
+    /// The file's name in messages.
     pub name: String,
     /// The question that the plan answers.
     pub head: Head,
@@ -21,20 +21,20 @@ pub struct GivenPlan {
     text: String,
 }
 
-/// The order of a model's nodes that a file names.
+/// The order of a model's nodes, read from a file.
 #[derive(Clone, Debug)]
 pub struct GivenOrder {
-    /// What messages call the file.
+    /// The file's name in messages.
     pub name: String,
     /// The names of the nodes.
     pub nodes: Vec<String>,
 }
 
 impl GivenPlan {
-    /// The plan that is the text of a file of this name.
+    /// The plan in the text of a file of this name.
     ///
     /// # Errors
-    /// [`PassError::Given`] where the text is no plan, or that of a planner that does not exist.
+    /// [`PassError::Given`] if the text is not a plan, or its planner does not exist.
     pub fn new(name: String, text: String) -> Result<GivenPlan, PassError> {
         let head = Head::parse(&text).map_err(|why| refused(&name, &why))?;
         let planner = planner(&head.planner).ok_or_else(|| {
@@ -46,8 +46,8 @@ impl GivenPlan {
         Ok(GivenPlan { name, head, planner, text })
     }
 
-    /// The context in which the graph is rewritten as the plan says: with its planner, its budget where none is asked for, and the
-    /// way in which it keeps within that.
+    /// The context for carrying the plan out: the plan's planner and its memory model (bytes, arena or pages), and
+    /// its budget unless `cx` has one.
     pub fn applied(self, cx: PassCx) -> PassCx {
         let pages = if let Space::Pages(page) = self.head.space { Some(Bytes(page)) } else { None };
         let order = GivenOrder { name: self.name.clone(), nodes: self.head.nodes.clone() };
@@ -63,15 +63,15 @@ impl GivenPlan {
         }
     }
 
-    /// The plan, if it answers the question.
+    /// The plan, if it answers `question`.
     ///
     /// # Errors
-    /// [`PassError::Given`]: the message names the file, says the first fault, and says what the user can do.
+    /// [`PassError::Given`]: the message names the file, the first fault and a remedy.
     pub fn answer(&self, question: &Question<'_>) -> Result<Saved, PassError> {
         Saved::answer(&self.text, question).map_err(|why| refused(&self.name, &why))
     }
 
-    /// What carrying the plan out came to; a plan that the graph cannot carry out is the file's fault.
+    /// The outcome of carrying the plan out; if the graph cannot carry it out, the fault is the file's.
     ///
     /// # Errors
     /// [`PassError::Given`] in place of [`PassError::Ours`].
@@ -91,7 +91,7 @@ impl GivenPlan {
 }
 
 impl GivenOrder {
-    /// Brings the nodes into the order that was planned.
+    /// Brings the nodes into the planned order.
     pub(crate) fn reorder(&self, graph: &mut Graph) -> Result<Outcome, PassError> {
         let by_name: BTreeMap<&str, NodeId> =
             graph.order().iter().map(|&id| (&*graph.node(id).name, id)).collect();
@@ -123,10 +123,10 @@ impl GivenOrder {
         Ok(Outcome { changed: true, remarks, ..Outcome::default() })
     }
 
-    /// Whether the graph's nodes stand in the order.
+    /// Checks that the graph's nodes are in the planned order.
     ///
     /// # Errors
-    /// [`PassError::Given`] with the first that does not.
+    /// [`PassError::Given`] with the first node that is not.
     pub(crate) fn check(&self, graph: &Graph) -> Result<(), PassError> {
         let names = graph.order().iter().map(|&node| &*graph.node(node).name);
         match self.nodes.iter().zip(names).find(|(saved, here)| *saved != here) {
@@ -145,7 +145,7 @@ impl GivenOrder {
 }
 
 impl NotGiven {
-    /// A plan of the file of this name that is not carried out.
+    /// The error for the file of this name, whose plan is not carried out.
     fn new(name: &str, said: &str, fault: String) -> NotGiven {
         NotGiven { is_unreadable: false, fault, message: Message::new(format!("{name}: {said}")) }
     }

@@ -2,9 +2,9 @@ use lmsc_ir::{Graph, NodeId};
 
 use crate::{Outcome, Pass, PassCx, PassError};
 
-/// Moves operators that only look at a shape to right after the producer of what they look at.
+/// Moves operators that read only a shape right after the producer of their operand.
 ///
-/// Gradient builders read shapes of forward tensors in the backward phase; a runtime keeps the whole tensor for
+/// Gradient builders read shapes of forward tensors in the backward phase, and a runtime keeps the whole tensor for
 /// that. Moving the node frees the tensor. Only the order changes.
 pub(crate) struct HoistShapes;
 
@@ -21,8 +21,8 @@ impl Pass for HoistShapes {
         let ticks = graph.ticks();
         let tick = |id: NodeId| ticks[id.as_u32() as usize];
         let looks = |id: NodeId| graph.node(id).op.effects().shape_only;
-        // How many computations come before each tick: what only copies and other shape queries lie between
-        // stands near enough.
+        // The number of computing nodes before each tick: a shape query moves only if one of them runs between its
+        // producer and the query.
         let copies = |id: NodeId| graph.node(id).op.is_swap() || graph.node(id).op.is_join();
         let computes = |&id: &NodeId| !looks(id) && !copies(id);
         let mut before = Vec::with_capacity(graph.order().len());
@@ -30,7 +30,7 @@ impl Pass for HoistShapes {
             let so_far = before.last().copied().unwrap_or(0);
             before.push(so_far + u32::from(computes(id)));
         }
-        // What a node moves behind. The shapes of the caller's values are known without the values.
+        // The node after which a shape query moves. Shapes of graph inputs are known without their values.
         let target = |id: NodeId| {
             let latest = graph.predecessors(id).map(tick).max().filter(|_| looks(id))?;
             (before[latest as usize] < before[tick(id) as usize]).then_some(latest)

@@ -1,9 +1,10 @@
 //! Graph-to-graph transformations, and the pipeline that runs and checks them.
 //!
-//! A pass applies what a planner of `lmsc-plan` decided; it decides nothing itself. One file a pass.
+//! A pass applies the decisions of a planner of `lmsc-plan` and makes none of its own. Each pass has one file.
 //!
-//! A [`Pass`] is any type with that trait, also outside this crate; [`REGISTRY`] has those that the command line knows.
-//! A [`Pipeline`] runs passes and the verifier after each. [`lower`](lower()) makes a program of the result.
+//! A [`Pass`] is any type that implements the trait, in this crate or outside it; [`REGISTRY`] lists the passes of
+//! the command line. A [`Pipeline`] runs passes and the verifier after each. [`lower`](lower()) makes a program of
+//! the result.
 //!
 //! ```
 //! use lmsc_ir::Graph;
@@ -65,20 +66,21 @@ pub use options::{OptionValue, PassOption, PassOptions};
 pub use pipeline::{Observer, Pipeline, Ran, TFLMS, TFLMS_SUMMARY};
 pub use plan::{bridge, carry_out, question, saved};
 
-/// A named graph-to-graph transformation. Stateless: all that a call asks for comes in [`PassCx`].
+/// A named graph-to-graph transformation. Stateless: all options of a call come in [`PassCx`].
 pub trait Pass: Sync {
-    /// Kebab-case; what `-p` and `--print-after` take, and the folder under `testdata/passes/`.
+    /// Kebab-case; the name that `-p` and `--print-after` take, and the name of the folder under
+    /// `testdata/passes/`.
     fn name(&self) -> &'static str;
 
     /// A noun phrase without a full stop, for `lmsc passes`.
     fn summary(&self) -> &'static str;
 
-    /// What the pass may change, and so the check that proves its result.
+    /// The kind of changes that the pass may make; it selects the check that proves the result.
     fn kind(&self) -> Kind {
         Kind::Memory
     }
 
-    /// The options that are the pass's own, which `-p 'name{option=value}'` sets and [`PassCx`] gives to the pass.
+    /// The pass's own options. `-p 'name{option=value}'` sets them, and [`PassCx`] hands them to the pass.
     fn options(&self) -> &[PassOption] {
         &[]
     }
@@ -87,13 +89,14 @@ pub trait Pass: Sync {
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError>;
 }
 
-/// What a pass may change, and so the check that proves its result ([`Pipeline::prove`]).
+/// The kind of changes that a pass may make; it selects the check that proves the result ([`Pipeline::prove`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// When values are computed, how often, and where they are: [`lmsc_ir::equiv::check`] proves it.
+    /// The order of nodes, how often they run, and the places of values: [`lmsc_ir::equiv::check`] proves the
+    /// result.
     Memory,
-    /// Which nodes there are, too: none that nothing needs, one for several, a constant in place of one.
-    /// [`lmsc_ir::equiv::check_cleaned`] proves it.
+    /// The set of nodes, too: the pass may remove nodes without users, merge equal ones and replace a node by a
+    /// constant. [`lmsc_ir::equiv::check_cleaned`] proves it.
     CleanUp,
     /// The operators that compute a value. No check proves it.
     Operators,
@@ -117,71 +120,72 @@ pub fn pass_named(name: &str) -> Option<&'static dyn Pass> {
     REGISTRY.iter().copied().find(|pass| pass.name() == name)
 }
 
-/// Tells what nodes of a graph need besides their values while they run.
+/// The bytes that nodes of a graph need while they run, besides their values.
 pub type Workspaces = fn(&Graph) -> BTreeMap<NodeId, Bytes>;
 
-/// What the passes are asked for.
+/// The options of a call to the passes.
 #[derive(Clone, Debug, Default)]
 pub struct PassCx {
     /// The device bytes that the step's values and workspaces may use, if there is a limit.
     pub budget: Option<Bytes>,
-    /// The device bytes that the constants of kernels take beside them: with the budget, all that the step may use.
+    /// The device bytes of the kernels' constants. The step may use the sum of these bytes and the budget.
     pub constants: Bytes,
-    /// The host bytes that swapped tensors may occupy; those of the target where none are given.
+    /// The host bytes that swapped tensors may occupy; without a value, those of the target.
     pub host_budget: Option<Bytes>,
-    /// The planner that the pass `plan` asks; none for TFLMS, which the pass `swap` is.
+    /// The planner that the pass `plan` calls; none for TFLMS, which is the pass `swap`.
     pub planner: Option<&'static Planner>,
-    /// Whether that pass lets ranges of a tensor travel each by itself.
+    /// Whether the pass `plan` may copy ranges of a tensor separately.
     pub ranges: bool,
-    /// How much that pass searches, in percent of the usual number of evaluations, which is taken where none is given.
+    /// How much the pass `plan` searches, in percent of the usual number of evaluations; 100 without a value.
     pub effort: Option<u32>,
-    /// Who orders the copies that planners of papers choose.
+    /// The algorithm that orders the copies which the planners of papers choose.
     pub scheduler: Scheduler,
     /// Parameters of planners.
     pub options: Options,
-    /// Whether everything gets an address, in an arena of the budget's size.
+    /// Whether every storage and workspace gets an address, in an arena of the budget's size.
     pub addresses: bool,
-    /// Whether memory may be mapped in pages instead, where addresses cost much.
+    /// Whether memory may be mapped in pages instead, where addresses cost much time.
     pub or_pages: bool,
-    /// Where memory is mapped in pages of so many bytes instead, that many: the pass `plan` then counts whole pages.
+    /// The bytes of a page, for memory that is mapped in pages instead of an arena: the pass `plan` then counts
+    /// whole pages.
     pub pages: Option<Bytes>,
-    /// Whether constants of the file stay on the device, for a runtime that computes copies of constants away.
+    /// Whether constants of the file stay on the device, for a runtime that folds copies of constants away.
     pub weights_stay: bool,
-    /// Whether small tensors stay on the device however small the budget is, for a compiler that computes copies of them away.
+    /// Whether small tensors stay on the device for every budget, for a compiler that folds copies of them away.
     pub small_stay: bool,
-    /// The machine for which the step is planned; [`DEFAULT_TARGET`] where none is given.
+    /// The machine for which the step is planned; without a value, [`DEFAULT_TARGET`].
     pub target: Option<Target>,
-    /// What was measured on that machine, if anything was.
+    /// The costs that were measured on that machine, if there are any.
     pub profile: Option<Arc<Profile>>,
-    /// What nodes of a graph need besides their values while they run, where that is known for certain, in place of what
-    /// the target's model or the profile says.
+    /// The bytes that nodes need while they run, besides their values, where these are known exactly. They replace
+    /// those of the target's model and of the profile.
     pub workspaces: Option<Workspaces>,
-    /// What nodes need at least, where they may need more to do their best: then nodes that the profile knows need what it
-    /// says, and no less than this.
+    /// The least bytes that nodes need, where more bytes make them faster: a node that the profile has needs the
+    /// profile's bytes, and at least these.
     pub least_workspaces: Option<Workspaces>,
-    /// What the call sets of the options of the pass that runs; a [`Pipeline`] puts it here.
+    /// The options that the call sets for the pass that runs; a [`Pipeline`] fills them in.
     pub pass_options: PassOptions,
     /// Parameters of TFLMS.
     pub tflms: tflms::Params,
-    /// Whether the user set parameters of TFLMS; then they are taken as they are instead of tuned.
+    /// Whether the user set parameters of TFLMS; then they are used as given and not tuned.
     pub tflms_fixed: bool,
     /// Apply only this many swaps, the first in execution order; for bisecting.
     pub swap_limit: Option<usize>,
     /// The order into which the pass `reorder` brings the nodes, instead of finding one.
     pub order: Option<Arc<GivenOrder>>,
-    /// A plan that the pass `plan` carries out instead of asking the planner.
+    /// A plan that the pass `plan` carries out instead of calling the planner.
     pub given: Option<Arc<GivenPlan>>,
-    /// Whether the pass `plan` tells the plan in its [`Outcome`], to be saved.
+    /// Whether the pass `plan` returns the plan in its [`Outcome`], to be saved.
     pub keep_plan: bool,
-    /// Follows the search of the pass `plan`, and may end it.
+    /// Reports the progress of the search of the pass `plan`, and may end the search.
     pub watch: Option<Arc<Watch>>,
 }
 
-/// The machine for which plans are made where the user does not say.
+/// The target of plans where the user names none.
 pub const DEFAULT_TARGET: &str = "a100-pcie4";
 
 impl PassCx {
-    /// The machine for which plans are made, with its link as it was measured, if it was.
+    /// The target of the plans; its link is the measured one where the profile has it.
     pub fn target(&self) -> Target {
         let default = || Target::built_in(DEFAULT_TARGET).expect("the default target is built in").clone();
         let mut target = self.target.clone().unwrap_or_else(default);
@@ -189,13 +193,13 @@ impl PassCx {
         target
     }
 
-    /// What every address is to be a multiple of.
+    /// The alignment of every address, in bytes.
     pub fn alignment(&self) -> Bytes {
         self.target().alignment_bytes
     }
 
-    /// The bytes of a page of the machine's memory, where plans for memory that is mapped in pages hold their budget and cost nothing
-    /// else: on the host. On a GPU pages are mapped once, before the first step, which may take more of them than are planned.
+    /// The bytes of a page, on targets where a plan in pages keeps the budget and costs nothing else: on the host.
+    /// On a GPU, pages are mapped once, before the first step, and that may take more of them than are planned.
     pub fn page(&self) -> Option<Bytes> {
         match self.target().kernels {
             Kernels::Host => Some(Bytes(pages::SMALLEST)),
@@ -203,7 +207,7 @@ impl PassCx {
         }
     }
 
-    /// The same, with memory as the peak of a step counts it: everything gets an address in an arena.
+    /// The same context for an arena: everything gets an address, as the peak of a step assumes.
     #[must_use]
     pub fn in_arena(&self) -> PassCx {
         PassCx { addresses: true, pages: None, ..self.clone() }
@@ -214,14 +218,15 @@ impl PassCx {
         Bytes(bytes.0.saturating_add(self.constants.0))
     }
 
-    /// The refusal of the planner's plan, with the constants of kernels in its numbers and the kind of plan that was asked for.
+    /// The refusal of the planner's plan, with the constants of kernels added to its numbers and the kind of plan
+    /// that the call requested.
     pub(crate) fn refused(&self, refusal: Refusal, planner: &'static str) -> PassError {
         let reach = Reach::of(planner, self.ranges);
         let is_reached = matches!(refusal.cause, Cause::Operator(_) | Cause::Resident);
         let refusal = if is_reached && !self.addresses && self.pages.is_none() {
             refusal.reached(reach)
         } else {
-            // With addresses or in pages it needs more.
+            // Plans with addresses or in pages need more memory.
             refusal
         };
         PassError::Refused(Box::new(Refusal { asked: Some(reach), ..refusal.beside(self.constants) }))
@@ -237,7 +242,7 @@ impl PassCx {
         self.host_budget.unwrap_or_else(|| self.target().host_bytes)
     }
 
-    /// What each node of the graph costs: as measured, else by the model of the target.
+    /// The cost of each node of the graph: measured where the profile has it, else from the target's model.
     pub fn costs(&self, graph: &Graph) -> Costs {
         let costs = Costs::of(graph, &self.target(), self.profile.as_deref());
         match (self.workspaces, self.least_workspaces) {
@@ -249,7 +254,7 @@ impl PassCx {
         }
     }
 
-    /// What each node of the graph needs on the target while it runs, besides its values.
+    /// The bytes that each node of the graph needs on the target while it runs, besides its values.
     pub fn workspace(&self, graph: &Graph) -> impl Fn(NodeId) -> Bytes + use<> {
         let costs = self.costs(graph);
         move |node| costs.workspace(node)
@@ -260,94 +265,94 @@ impl PassCx {
         Memory::with_workspace(graph, self.workspace(graph))
     }
 
-    /// The phase that the user says the node belongs to.
+    /// The phase that the user's options give the node.
     pub fn scope(&self, node: &Node) -> Option<Phase> {
         let named = self.tflms.optimizer_scopes.iter().any(|scope| scope.contains(&node.name));
         named.then_some(Phase::Backward)
     }
 }
 
-/// What a pass did.
+/// The result of a pass.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Whether the graph is another one now.
+    /// Whether the pass changed the graph.
     pub changed: bool,
-    /// What there is to tell, a line each.
+    /// Remarks for the user, one line each.
     pub remarks: Vec<String>,
     /// Storages that were swapped, for the report.
     pub swaps: Vec<SwapRecord>,
-    /// Storages that stay, with the reason.
+    /// Storages that are not swapped, with the reason.
     pub kept: Vec<KeptRecord>,
     /// The bytes of a page, where the plan is for memory that is mapped in pages.
     pub pages: Option<Bytes>,
-    /// The plan that was carried out; or where the graph fits as it is, the plan that moves nothing.
+    /// The plan that was carried out; where the graph fits without a rewrite, the plan without copies.
     pub plan: Option<Box<Saved>>,
 }
 
 /// A storage that was swapped.
 #[derive(Clone, Debug)]
 pub struct SwapRecord {
-    /// The name of the value that is its root.
+    /// The name of the storage's root value.
     pub value: String,
-    /// Its size.
+    /// The size of the storage.
     pub bytes: Bytes,
-    /// Its size where it crosses the link: smaller if it is encoded.
+    /// The bytes of one copy over the link: fewer than `bytes` if the storage is encoded.
     pub link_bytes: Bytes,
-    /// Bytes from the device to the host.
+    /// Bytes that are copied from the device to the host.
     pub bytes_out: Bytes,
-    /// Bytes from the host to the device.
+    /// Bytes that are copied from the host to the device.
     pub bytes_in: Bytes,
-    /// How often it comes back, whole or a range of it.
+    /// Number of swap-ins, of the whole storage or of a range.
     pub swap_ins: usize,
 }
 
-/// A storage that stays.
+/// A storage that is not swapped.
 #[derive(Clone, Debug)]
 pub struct KeptRecord {
-    /// The name of the value that is its root.
+    /// The name of the storage's root value.
     pub value: String,
-    /// Its size.
+    /// The size of the storage.
     pub bytes: Bytes,
-    /// Why.
+    /// The reason, for the report.
     pub reason: Cow<'static, str>,
 }
 
-/// Why a pass could not do what was asked for.
+/// Why a pass did not do its work.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PassError {
     /// The budget cannot be met: the answer is "no".
     #[error("{0}")]
     Refused(Box<Refusal>),
-    /// The pass was not called as it must be, or the graph is none that it takes.
+    /// The pass was called with wrong options, or does not take this graph.
     #[error("{0}")]
     Call(Message),
-    /// A plan that was given cannot be read, does not belong to the graph, or is not valid.
+    /// A plan from a file cannot be read, does not belong to the graph, or is not valid.
     #[error("{}", .0.message)]
     Given(Box<NotGiven>),
-    /// A plan and a pass contradict each other: a bug of ours.
+    /// A plan and a pass contradict each other: a bug of lmsc.
     #[error("pass {pass}: {what}")]
     Ours {
-        /// The pass that noticed.
+        /// The pass that found it.
         pass: &'static str,
-        /// What is wrong.
+        /// The contradiction.
         what: String,
     },
-    /// The graph broke an invariant: a bug of the pass named.
+    /// The graph broke an invariant: a bug of the named pass.
     #[error("after pass {pass} the graph is not valid any more:\n{violations}")]
     Broke {
         /// The pass after which the verifier objected.
         pass: String,
-        /// What it found.
+        /// The violations that the verifier found.
         violations: lmsc_ir::Violations,
     },
 }
 
-/// Why a plan that was given is not carried out.
+/// Why a plan from a file is not carried out.
 #[derive(Clone, Debug)]
 pub struct NotGiven {
-    /// Whether the file is no plan at all.
+    /// Whether the file does not contain a plan.
     pub is_unreadable: bool,
-    /// What is wrong with the plan, without the file's name.
+    /// The fault of the plan, without the file's name.
     pub fault: String,
     /// The message with the file's name and advice.
     pub message: Message,

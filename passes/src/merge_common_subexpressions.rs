@@ -12,14 +12,14 @@ const ACROSS_PHASES: PassOption = PassOption::flag(
     false,
 );
 
-/// Lets one node stand for all that compute the same: the same operator with the same attributes on the same operands.
+/// Merges nodes that compute the same: the same operator with the same attributes on the same operands.
 ///
-/// Nodes of the backward phase that repeat one of the forward phase are left alone by default: a model with activation checkpointing
-/// has them so that nothing is held between the phases.
+/// By default, a node of the backward phase that repeats one of the forward phase is not merged: a model with
+/// activation checkpointing repeats nodes so that the results are not held between the phases.
 ///
-/// Random nodes, nodes with subgraphs and nodes that write are not merged. Neither are nodes whose results share their memory with
-/// a variable that is written, are outputs, or are read by subgraphs, which know them by name; nor those with control edges of
-/// their own, for which other nodes may rely on them.
+/// Random nodes, nodes with subgraphs and nodes that write are not merged. Neither are nodes whose results share
+/// memory with a written variable, are outputs, or are read by subgraphs, which refer to values by name; nor nodes
+/// with control edges of their own, on which other nodes may rely.
 pub(crate) struct MergeCommonSubexpressions;
 
 impl Pass for MergeCommonSubexpressions {
@@ -55,7 +55,7 @@ impl Pass for MergeCommonSubexpressions {
             let Some(key) = merging.key(graph, id) else { continue };
             let alike = first_of.entry(key).or_default();
             let first = alike.iter().copied().find(|&first| same(graph, first, id));
-            match first.filter(|_| merging.may_go(graph, id)) {
+            match first.filter(|_| merging.may_be_merged(graph, id)) {
                 Some(first) => {
                     let results = |id: NodeId| graph.node(id).results.iter().copied();
                     instead
@@ -83,17 +83,17 @@ impl Pass for MergeCommonSubexpressions {
     }
 }
 
-/// What nodes that are merged have in common. The last number is a hash of the attributes.
+/// The properties that merged nodes share. The last one is a hash of the attributes.
 type Key = (Op, Vec<Option<ValueId>>, Option<Phase>, u64);
 
-/// Facts about the graph as it came.
+/// Facts about the graph before the pass changes it.
 struct Merging {
     storages: Storages,
     /// Storages that a node writes.
     written: HashSet<StorageId>,
-    /// Values that have to keep their names.
+    /// Values whose names must not change.
     named: HashSet<ValueId>,
-    /// The phases that nodes have to share.
+    /// The phases, if merged nodes must belong to the same one.
     phases: Option<Phases>,
 }
 
@@ -113,7 +113,7 @@ impl Merging {
         Merging { storages, written, named, phases }
     }
 
-    /// What the node has in common with those that it may be merged with, if it may be merged.
+    /// The key of the node, if it may be merged; only nodes of the same key are merged.
     fn key(&self, graph: &Graph, id: NodeId) -> Option<Key> {
         let node = graph.node(id);
         let is_written = |value: ValueId| self.written.contains(&self.storages.storage(value));
@@ -124,14 +124,14 @@ impl Merging {
         Some((node.op.clone(), node.operands.to_vec(), phase, hash(&node.attributes)))
     }
 
-    /// Whether another node may stand for this one.
-    fn may_go(&self, graph: &Graph, id: NodeId) -> bool {
+    /// Whether another node may replace this one.
+    fn may_be_merged(&self, graph: &Graph, id: NodeId) -> bool {
         let node = graph.node(id);
         node.after.is_empty() && !node.defines().any(|value| self.named.contains(&value))
     }
 }
 
-/// Whether the first node, of the key of the other, has all of its results.
+/// Whether `first`, a node of the same key, has all results of `other`.
 fn same(graph: &Graph, first: NodeId, other: NodeId) -> bool {
     let (first, other) = (graph.node(first), graph.node(other));
     let has = |(index, result): (usize, &Option<ValueId>)| match result {
@@ -149,7 +149,7 @@ fn same_attributes(a: &Node, b: &Node) -> bool {
     a.attributes.len() == b.attributes.len() && a.attributes.iter().all(has)
 }
 
-/// Equal for equal attributes, in whatever order; of long lists, only the lengths count.
+/// A hash that does not depend on the order of the attributes; of long lists it includes only the lengths.
 fn hash(attributes: &[(Name, Attr)]) -> u64 {
     let of = |(name, attr): &(Name, Attr)| {
         let mut hasher = std::hash::DefaultHasher::new();

@@ -1,4 +1,4 @@
-//! From a rewritten graph back to the plan that it carries out, for planners that rewrite graphs themselves.
+//! Reads the plan back from a rewritten graph, for planners that rewrite graphs themselves.
 
 use cranelift_entity::PrimaryMap;
 use foldhash::{HashMap, HashMapExt};
@@ -13,10 +13,10 @@ use lmsc_plan::{Bridge, Execution};
 
 use crate::PassCx;
 
-/// What the rewritten graph does as its edges stand: copies of whole tensors between the operators of the bridge's graph, of
-/// which it is a rewritten clone. Steps have the times of [`Execution`].
+/// The plan that the rewritten graph carries out under its edges: copies of whole tensors between the operators of
+/// the bridge's graph. `rewritten` is a rewritten clone of that graph. Steps have the times of [`Execution`].
 ///
-/// None where the graph computes more than those operators, as it does with tensors that are encoded for the link.
+/// `None` if the graph has other computing nodes than those operators, such as encodings of tensors for the link.
 pub fn observe(graph: &Graph, rewritten: &Graph, bridge: &Bridge, cx: &PassCx) -> Option<Planned> {
     let costs = cx.costs(graph);
     let ticks: HashMap<NodeId, u32> = bridge.nodes.iter().copied().zip(0..).collect();
@@ -29,7 +29,8 @@ pub fn observe(graph: &Graph, rewritten: &Graph, bridge: &Bridge, cx: &PassCx) -
     let mut piece_of: HashMap<TensorId, PieceId> = HashMap::new();
     let mut steps: Vec<Step> = Vec::with_capacity(rewritten.order().len());
     let mut edges: Vec<Edge> = Vec::new();
-    // By node, the steps that what waits for it waits for: its own, or, for a view that was made again, those it waits for.
+    // By node, the steps for which its successors wait: its own step, or, for a view that was made again, the steps
+    // for which the view waits.
     let mut ended: HashMap<NodeId, Vec<usize>> = HashMap::new();
     for &id in rewritten.order() {
         let op = &rewritten.node(id).op;

@@ -13,7 +13,7 @@ use crate::{Pass, PassCx, PassError};
 /// use lmsc_passes::{PassCx, PassOption};
 ///
 /// const LIMIT: PassOption = PassOption::count("limit", "number of nodes that are changed at most", 8);
-/// // What the pass reads where the call says nothing:
+/// // The value where the call does not set the option:
 /// assert_eq!(PassCx::default().count(&LIMIT), 8);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct PassOption {
     pub name: &'static str,
     /// A phrase without a full stop, for `lmsc passes`.
     pub summary: &'static str,
-    /// Its value where the call says nothing. Other values are of the same kind.
+    /// The value where the call does not set the option. Other values are of the same kind.
     pub default: OptionValue,
 }
 
@@ -31,7 +31,7 @@ pub struct PassOption {
 pub enum OptionValue {
     /// Yes or no.
     Flag(bool),
-    /// A number of things.
+    /// A whole number.
     Count(u64),
     /// A size.
     Bytes(Bytes),
@@ -53,7 +53,7 @@ impl PassOption {
         PassOption { name, summary, default: OptionValue::Flag(default) }
     }
 
-    /// An option that is a number of things.
+    /// An option that is a whole number.
     pub const fn count(name: &'static str, summary: &'static str, default: u64) -> PassOption {
         PassOption { name, summary, default: OptionValue::Count(default) }
     }
@@ -81,7 +81,7 @@ impl PassOption {
     }
 }
 
-/// The options that a call sets for one pass; those that are not here have their defaults.
+/// The options that a call sets for one pass; options without an entry have their defaults.
 #[derive(Clone, Debug, Default)]
 pub struct PassOptions(BTreeMap<&'static str, OptionValue>);
 
@@ -110,7 +110,7 @@ impl PassOptions {
     }
 }
 
-/// What a pass reads of its own options.
+/// Access to the options of the pass that runs.
 impl PassCx {
     fn value(&self, option: &PassOption) -> OptionValue {
         self.pass_options.0.get(option.name).copied().unwrap_or(option.default)
@@ -119,7 +119,7 @@ impl PassCx {
     /// Whether the option of the pass is on.
     ///
     /// # Panics
-    /// If the option is declared as something else than a flag; and the same for the other kinds.
+    /// If the option is not declared as a flag. `count` and `bytes` panic likewise for options of other kinds.
     pub fn flag(&self, option: &PassOption) -> bool {
         match self.value(option) {
             OptionValue::Flag(flag) => flag,
@@ -127,7 +127,7 @@ impl PassCx {
         }
     }
 
-    /// The number that the option of the pass is.
+    /// The value of the option, a number.
     pub fn count(&self, option: &PassOption) -> u64 {
         match self.value(option) {
             OptionValue::Count(count) => count,
@@ -135,7 +135,7 @@ impl PassCx {
         }
     }
 
-    /// The size that the option of the pass is.
+    /// The value of the option, a size.
     pub fn bytes(&self, option: &PassOption) -> Bytes {
         match self.value(option) {
             OptionValue::Bytes(bytes) => bytes,

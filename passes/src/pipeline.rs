@@ -1,4 +1,4 @@
-//! Running passes one after the other, with the verifier in between.
+//! Runs passes one after the other, with the verifier after each.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,8 @@ use lmsc_ir::{Graph, Message, verify, words};
 use crate::options::PassOptions;
 use crate::{Kind, Outcome, Pass, PassCx, PassError, REGISTRY};
 
-/// The planner that the pass `swap` is, which works on the graph. All others are planners of `lmsc-plan`, which the pass `plan` asks.
+/// The name of the planner that works on the graph itself, as the pass `swap`. All other planners belong to
+/// `lmsc-plan`, and the pass `plan` calls them.
 pub const TFLMS: &str = "tflms";
 
 /// Its description, like the [`Planner::summary`](lmsc_plan::planners::Planner::summary) of other planners.
@@ -39,12 +40,12 @@ struct Step<'p> {
     options: PassOptions,
 }
 
-/// A pass that ran and what it did.
+/// A pass that ran, and its result.
 #[derive(Debug)]
 pub struct Ran {
     /// The name of the pass.
     pub pass: &'static str,
-    /// What it did.
+    /// The result of the pass.
     pub outcome: Outcome,
     /// The time that the pass took.
     pub took: Duration,
@@ -61,32 +62,32 @@ impl<'p> Pipeline<'p> {
         Pipeline::default()
     }
 
-    /// The passes of the main job with the planner of this name.
+    /// The pipeline of the main command with the planner of this name.
     pub fn of_planner(planner: &str) -> Pipeline<'static> {
-        // First, so that a shape that is read late does not look like a use of the tensor; then what need not wait, so
-        // that it holds no memory, which costs nothing; then what decides, with the live ranges that are left.
+        // `hoist-shapes` first, so that a late shape query does not look like a use of the tensor; then `reorder`,
+        // which shortens live ranges and costs nothing; then the planner, with the live ranges that are left.
         let passes =
             if planner == TFLMS { "hoist-shapes,reorder,swap,place" } else { "hoist-shapes,reorder,plan" };
         Pipeline::parse(passes).expect("they are registered")
     }
 
-    /// The registered passes of this text: names with commas between them, each with its options in braces where it has any,
-    /// as in `hoist-shapes,swap` and `expand-training-ops{optimizers=false}`.
+    /// The registered passes that the text names, separated by commas, each with its options in braces if it has
+    /// any: for example `hoist-shapes,swap` and `expand-training-ops{optimizers=false}`.
     ///
     /// # Errors
-    /// [`PassError::Call`] for a pass or an option that there is not, and for a value that the option does not take.
+    /// [`PassError::Call`] for an unknown pass or option, and for a value that the option does not take.
     pub fn parse(text: &str) -> Result<Pipeline<'static>, PassError> {
         Pipeline::parse_with(text, REGISTRY)
     }
 
-    /// The same, of these passes instead of the registered ones.
+    /// As [`Pipeline::parse`], but looks the names up in `passes` instead of the registry.
     ///
     /// # Errors
     /// As [`Pipeline::parse`].
     pub fn parse_with(text: &str, passes: &[&'p dyn Pass]) -> Result<Pipeline<'p>, PassError> {
         let mut pipeline = Pipeline::new();
         for call in calls(text) {
-            let (name, options) = taken_apart(call)?;
+            let (name, options) = parsed_call(call)?;
             let pass = passes.iter().find(|pass| pass.name() == name).ok_or_else(|| {
                 let instead = words::instead(name, passes.iter().map(|pass| pass.name()), "passes");
                 PassError::Call(format!("there is no pass `{name}`; {instead}").into())
@@ -103,7 +104,8 @@ impl<'p> Pipeline<'p> {
         self
     }
 
-    /// The pipeline with this pass at its end, with these options, each a name and a value; others have their defaults.
+    /// The pipeline with this pass at its end, with these options as pairs of name and value; the other options
+    /// have their defaults.
     ///
     /// # Errors
     /// [`PassError::Call`] for an option that the pass does not have, and for a value that the option does not take.
@@ -136,13 +138,13 @@ impl<'p> Pipeline<'p> {
         self.steps.iter().map(|step| step.pass)
     }
 
-    /// What the passes may change together.
+    /// The broadest kind among the passes.
     pub fn kind(&self) -> Kind {
         self.passes().map(|pass| pass.kind()).max().unwrap_or(Kind::Memory)
     }
 
-    /// Proves that the graph computes the same after the passes as before, with the check that suits their kinds; none if one of
-    /// them may change operators.
+    /// Proves that the graph computes the same after the passes as before, with the check for the passes' kind.
+    /// `None` if one of the passes may change operators.
     ///
     /// # Errors
     /// The first difference.
@@ -154,18 +156,18 @@ impl<'p> Pipeline<'p> {
         }
     }
 
-    /// Runs the passes on the graph and returns what each did.
+    /// Runs the passes on the graph and returns the result of each.
     ///
-    /// The verifier runs after every pass that changed the graph, in every build; in debug builds, a pass that claims
-    /// to have changed nothing is checked to have told the truth.
+    /// The verifier runs after every pass that changed the graph, in every build. Debug builds also check that the
+    /// graph is the same after a pass that reports no change.
     ///
     /// # Errors
-    /// What a pass answers, or [`PassError::Broke`] for a pass that broke an invariant.
+    /// The error of a pass, or [`PassError::Broke`] for a pass that broke an invariant.
     pub fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Vec<Ran>, PassError> {
         self.run_observed(graph, cx, &mut |_, _, _| ())
     }
 
-    /// The same, with a look at the graph after each pass.
+    /// As [`Pipeline::run`], and calls the observer with the graph after each pass.
     ///
     /// # Errors
     /// As [`Pipeline::run`].
@@ -197,7 +199,7 @@ impl<'p> Pipeline<'p> {
     }
 }
 
-/// The parts between commas that stand outside of braces.
+/// The parts of the text between commas outside braces.
 fn calls(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0;
     text.split(move |c| {
@@ -206,11 +208,11 @@ fn calls(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Options as a call gives them: names and values.
+/// The options of a call: names and values.
 type Given<'t> = Vec<(&'t str, &'t str)>;
 
 /// The name of the pass in `name{option=value,option=value}`, and its options.
-fn taken_apart(call: &str) -> Result<(&str, Given<'_>), PassError> {
+fn parsed_call(call: &str) -> Result<(&str, Given<'_>), PassError> {
     let Some((name, rest)) = call.split_once('{') else { return Ok((call.trim(), Vec::new())) };
     let pairs = rest.strip_suffix('}').map(|inner| inner.split(',').map(|pair| pair.split_once('=')));
     let pairs = pairs.and_then(|pairs| pairs.collect::<Option<Vec<_>>>());
@@ -230,7 +232,7 @@ mod tests {
     fn a_comma_within_braces_belongs_to_the_options() {
         let found: Vec<&str> = calls("a{x=1,y=2},b,c{z=3}").collect();
         assert_eq!(found, ["a{x=1,y=2}", "b", "c{z=3}"]);
-        assert_eq!(taken_apart(found[0]).unwrap(), ("a", vec![("x", "1"), ("y", "2")]));
+        assert_eq!(parsed_call(found[0]).unwrap(), ("a", vec![("x", "1"), ("y", "2")]));
     }
 
     #[test]

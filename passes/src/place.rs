@@ -1,4 +1,4 @@
-//! Addresses for a graph that has none: whatever may be live at the same time lies apart.
+//! Gives addresses to a graph that has none: storages whose live ranges overlap do not overlap in the arena.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,9 +14,9 @@ use crate::{Outcome, Pass, PassCx, PassError, TFLMS};
 
 /// Gives everything an address, in an arena of the budget's size.
 ///
-/// What takes over an address waits by an edge for what used it before, and what computes for what computes before it. The
-/// live ranges in which addresses are held are those that are counted: edges that say what the order of the copies says
-/// already make none longer.
+/// The first user of an address waits by an edge for the last user of its previous owner, and every computing node
+/// for the computing node before it. Addresses are held for the live ranges that the peak counts: these edges make
+/// none longer, as they say no more than the order of the copies.
 pub(crate) struct GiveAddresses;
 
 impl Pass for GiveAddresses {
@@ -32,7 +32,7 @@ impl Pass for GiveAddresses {
         let Some(budget) = cx.budget.filter(|_| cx.addresses && !graph.has_addresses()) else {
             return Ok(Outcome::default());
         };
-        // What was asked for by parameters may need more, which is not a question of addresses.
+        // With fixed parameters of TFLMS the peak may exceed the budget whatever the addresses are.
         if cx.memory(graph).peak() > budget {
             return Ok(Outcome::default());
         }
@@ -51,27 +51,28 @@ impl Pass for GiveAddresses {
     }
 }
 
-/// How much is searched for a small arena, in percent of what `lmsc offsets` does.
+/// How much is searched for the smallest arena, in percent of the search of `lmsc offsets`.
 const SEARCH: u32 = 1;
 
-/// How much for one of a given size, where a plan for less memory can be had instead.
+/// How much is searched for an arena of a given size; a failure is cheap, as a plan for less memory can replace the
+/// graph.
 const QUICK: Effort = Effort { looks: 200_000, placements: 0 };
 
-/// Something that needs addresses for a while.
+/// Bytes that need one address during a live range.
 struct Object {
     what: What,
     bytes: u64,
-    /// From the tick at which it may come to that at which it has certainly gone.
+    /// Half-open, in ticks, over all timings of the copies.
     live: Range<u32>,
 }
 
 enum What {
-    /// Storages, and where in the object each begins: one, or those that are joined.
+    /// Storages with their offsets in the object: one storage, or several that are joined.
     Storages(Vec<(StorageId, u64)>),
     Workspace(NodeId),
 }
 
-/// Where everything on the device lies.
+/// The addresses of all storages and workspaces on the device.
 pub(crate) struct Placement {
     objects: Vec<Object>,
     /// By object, the address of its first byte.
@@ -79,28 +80,28 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// Addresses for all storages on the device and all workspaces, in an arena of this size, or one not much larger; as
-    /// small as can be found, where no size is given.
+    /// Addresses for all storages on the device and all workspaces. The arena has `arena` bytes, or more if the
+    /// search finds no addresses within them; without `arena`, the arena is as small as the search can make it.
     ///
-    /// Live ranges are those of [`Memory`]: no timing of the copies makes them longer. Tensors that are joined lie side by
-    /// side, and take the place of the whole as long as any of them is there.
+    /// Live ranges are those of [`Memory`]: no timing of the copies makes them longer. Joined tensors are adjacent
+    /// and occupy the whole's bytes while any of them is live.
     pub(crate) fn of(
         graph: &Graph,
         storages: &Storages,
         workspace: &dyn Fn(NodeId) -> Bytes,
         alignment: Bytes,
-        room: Option<Bytes>,
+        arena: Option<Bytes>,
     ) -> Placement {
         let (objects, buffers) = objects(graph, storages, workspace, alignment);
-        let layout = match room {
-            Some(room) => place(&buffers, room.0, QUICK).or_else(|no| no.found.ok_or(())).ok(),
+        let layout = match arena {
+            Some(arena) => place(&buffers, arena.0, QUICK).or_else(|no| no.found.ok_or(())).ok(),
             None => pack(&buffers, Effort::percent(SEARCH)),
         };
         let layout = layout.expect("no two buffers have fixed addresses that overlap");
         Placement { objects, addresses: layout.addresses }
     }
 
-    /// How many bytes all of it takes.
+    /// The size of the arena that the addresses need.
     pub(crate) fn extent(&self) -> Bytes {
         let ends = self.objects.iter().zip(&self.addresses).map(|(object, address)| address + object.bytes);
         Bytes(ends.max().unwrap_or(0))
@@ -125,7 +126,7 @@ impl Placement {
         })
     }
 
-    /// Writes the addresses into the graph that they are of, with the edges that make them safe.
+    /// Writes the addresses into their graph, with the edges that make them safe.
     fn write(&self, graph: &mut Graph, storages: &Storages) {
         for (storage, address) in self.storages() {
             graph.set_place(storages.get(storage).root, Place::DeviceAt(address));
@@ -142,10 +143,11 @@ impl Placement {
         }
     }
 
-    /// The nodes that use addresses last, each with a node that brings what comes there next.
+    /// Pairs of nodes: a last user of an address, and a node that brings the next owner's bytes there.
     fn takes_over(&self, graph: &Graph, storages: &Storages) -> Vec<(NodeId, NodeId)> {
         let mut object_of: SecondaryMap<StorageId, Option<usize>> = SecondaryMap::new();
-        // By object, who brings it and who uses it last; all copies, as they wait for each other by no edges.
+        // By object, the nodes that bring it and the last node that uses it; all copies, as no edges order copies
+        // among each other.
         let mut brought: Vec<Vec<NodeId>> = vec![Vec::new(); self.objects.len()];
         let mut last: Vec<Option<NodeId>> = vec![None; self.objects.len()];
         let mut copies: Vec<Vec<NodeId>> = vec![Vec::new(); self.objects.len()];
@@ -173,20 +175,20 @@ impl Placement {
         coming.sort_by_key(|&object| self.objects[object].live.start);
         let mut owners: Spans<usize> = Spans::default();
         let mut pairs = Vec::new();
-        for heir in coming {
-            let span = self.addresses[heir]..self.addresses[heir] + self.objects[heir].bytes;
+        for next in coming {
+            let span = self.addresses[next]..self.addresses[next] + self.objects[next].bytes;
             let before: BTreeSet<usize> = owners.over(span.clone()).map(|(_, owner)| *owner).collect();
             for owner in before {
                 let users = copies[owner].iter().copied().chain(last[owner]);
-                pairs.extend(users.flat_map(|user| brought[heir].iter().map(move |&node| (user, node))));
+                pairs.extend(users.flat_map(|user| brought[next].iter().map(move |&node| (user, node))));
             }
-            owners.put(span, heir);
+            owners.put(span, next);
         }
         pairs
     }
 }
 
-/// What needs addresses, and the same as buffers.
+/// The objects that need addresses, and the corresponding buffers.
 fn objects(
     graph: &Graph,
     storages: &Storages,
@@ -227,14 +229,14 @@ fn objects(
     (objects, buffers)
 }
 
-/// By storage, the one that names the group that it is joined to, and where it begins in that one's bytes; none for what
-/// is not joined.
+/// By storage, the root storage of the group to which it is joined, and its offset in the group's bytes; `None` for
+/// a storage that is not joined.
 fn groups(graph: &Graph, storages: &Storages) -> SecondaryMap<StorageId, Option<(StorageId, u64)>> {
     let mut groups: SecondaryMap<StorageId, Option<(StorageId, u64)>> = SecondaryMap::new();
     let mut members: BTreeMap<StorageId, Vec<StorageId>> = BTreeMap::new();
     for &id in graph.order() {
         let node = graph.node(id);
-        // A variable returns to its place, which stays its own.
+        // A swap-in of a variable returns it to the variable's own address.
         if let (true, [update], &[Some(result)]) =
             (node.op.is_swap_in(), &node.updates[..], &node.results[..])
         {
@@ -246,7 +248,7 @@ fn groups(graph: &Graph, storages: &Storages) -> SecondaryMap<StorageId, Option<
         let (true, Some(&Some(whole))) = (node.op.is_join(), node.results.first()) else { continue };
         let bits = graph.value(whole).ty.as_tensor().map_or(0, |tensor| tensor.element.bits());
         let root = storages.storage(whole);
-        // The group begins where the whole does.
+        // The group begins at the first byte of the whole.
         let base = node.operands.first().copied().flatten().map(|base| storages.storage(base));
         let (group, first) = base.and_then(|base| groups[base]).unwrap_or((base.unwrap_or(root), 0));
         let pieces = joined_elements(graph, node).into_iter().map(|(piece, elements)| {
@@ -258,7 +260,7 @@ fn groups(graph: &Graph, storages: &Storages) -> SecondaryMap<StorageId, Option<
                     groups[part] = Some((group, first + begin));
                     members.entry(group).or_default().push(part);
                 }
-                // A piece that was joined before, with others that lie beside it: all of them move to this group.
+                // The piece was joined before, to another group: all members of that group move to this one.
                 Some((other, at)) if other != group => {
                     for moved in members.remove(&other).unwrap_or_default() {
                         let was = groups[moved].map_or(0, |(_, was)| was);

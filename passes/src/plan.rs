@@ -13,10 +13,10 @@ use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
 
 /// The graph as planners see it, with the costs of the target and its profile.
 ///
-/// Small tensors stay on the device unless the budget is so small that they may have to leave.
+/// Small tensors stay on the device unless the budget is so small that the plan may need their memory.
 ///
 /// # Errors
-/// [`PassError::Call`], if the graph has swaps already, or sizes and times that together do not fit.
+/// [`PassError::Call`] if the graph already has swaps, or if its sizes and times overflow together.
 pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
     let costs = cx.costs(graph);
     let phases = Phases::of(graph, |node| cx.scope(node));
@@ -41,8 +41,9 @@ pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
 /// Plans in pages are made only for budgets of at least this number of pages.
 const LEAST_PAGES: u64 = 64;
 
-/// The question to a planner about `problem`, with the options of `cx`: whether tensors may be cut in ranges, how the budget is
-/// counted, and how much work to spend. The pass `plan` and all commands that plan ask this question.
+/// The question to a planner about `problem`, with the options of `cx`: whether tensors may be split into ranges,
+/// how the budget is counted, and how much the planner searches. The pass `plan` and all commands that plan ask
+/// this question.
 pub fn question<'a>(
     problem: &'a Problem,
     planner: &'static Planner,
@@ -54,7 +55,7 @@ pub fn question<'a>(
         None if cx.addresses => Space::Arena,
         None => Space::Counted,
     };
-    // Of a few pages too much would be lost.
+    // With few pages, rounding up to whole pages would waste too much of the budget.
     let page = cx.page().filter(|page| cx.or_pages && budget.0 / page.0 >= LEAST_PAGES);
     let or_pages = page.filter(|_| space == Space::Arena).map(|page| page.0);
     let request = Request {
@@ -71,7 +72,7 @@ pub fn question<'a>(
     Question { planner, parameters, request, space, or_pages, or_as_it_is, host_bytes: cx.host_budget().0 }
 }
 
-/// Rewrites the graph as the planner decides: what leaves and returns when, what runs again.
+/// Rewrites the graph as the planner decides: it adds swap-outs, swap-ins, recomputed nodes and edges.
 pub(crate) struct Plan;
 
 impl Pass for Plan {
@@ -126,7 +127,7 @@ impl Pass for Plan {
     }
 }
 
-/// What there is to tell of a graph that fits as it is, and stays so: the plan that moves nothing, where it is to be saved.
+/// The result for a graph that fits without a rewrite: with `keep_plan`, the plan without copies.
 fn unmoved(
     graph: &Graph,
     planner: &'static Planner,
@@ -143,7 +144,7 @@ fn unmoved(
     Ok(Outcome { plan, pages: cx.pages, ..Outcome::default() })
 }
 
-/// What was planned for the problem of the graph, with the question, to be written to a file.
+/// The plan for the problem of the graph and its question, ready to be written to a file.
 pub fn saved(
     graph: &Graph,
     bridge: &Bridge,
@@ -155,10 +156,10 @@ pub fn saved(
     Saved::of(question, planned, names, Some(cx.target().name))
 }
 
-/// Makes the graph carry out what was planned for its problem.
+/// Rewrites the graph so that it carries out the plan for its problem.
 ///
 /// # Errors
-/// [`PassError::Ours`] where the plan is not one of the graph, or its edges allow more memory than the budget.
+/// [`PassError::Ours`] if the plan does not belong to the graph, or its edges allow more memory than the budget.
 pub fn carry_out(
     graph: &mut Graph,
     bridge: &Bridge,
@@ -170,7 +171,7 @@ pub fn carry_out(
     let Planned { plan, edges, spots, .. } = planned;
     let budget = Bytes(question.request.budget);
     let phases = Phases::of(graph, |node| cx.scope(node));
-    let mut outcome = told(graph, bridge, question.planner, plan, &phases);
+    let mut outcome = outcome_of(graph, bridge, question.planner, plan, &phases);
     outcome.plan = cx.keep_plan.then(|| Box::new(saved(graph, bridge, question, planned.clone(), cx)));
     apply(graph, bridge, plan, edges, spots).map_err(|e| ours(e.to_string()))?;
     let peak = cx.memory(graph).peak();
@@ -189,13 +190,14 @@ pub fn carry_out(
             outcome.pages = Some(Bytes(page));
         }
     }
-    // A plan that moves nothing may still say where everything lies.
+    // A plan without copies may still set addresses.
     outcome.changed =
         !edges.is_empty() || !spots.is_empty() || plan.schedule.steps.len() > bridge.nodes.len();
     Ok(outcome)
 }
 
-/// How far a plan of `auto` is above the bound on all plans of its kind, and whether more effort may shorten it.
+/// The gap between a plan of `auto` and the bound on all plans of its kind, and whether more effort may shorten the
+/// plan.
 fn gap(question: &Question<'_>, planned: &Planned) -> Option<String> {
     let Request { effort, .. } = question.request;
     if question.planner.name != "auto" {
@@ -208,13 +210,13 @@ fn gap(question: &Question<'_>, planned: &Planned) -> Option<String> {
     Some(if least.is_close(planned.nanos()) { gap } else { more() })
 }
 
-/// The most bytes of pages that are live at once if nothing leaves.
+/// The peak in bytes of pages if nothing is swapped.
 fn peak_in_pages(problem: &Problem, page: Bytes) -> Bytes {
     let problem = pages::in_pages(problem, page.0);
     Bytes(problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0))
 }
 
-/// Why there is no plan, as an error of the pass.
+/// The error of the pass for a planner's failure.
 fn unplanned(
     graph: &Graph,
     bridge: &Bridge,
@@ -235,7 +237,7 @@ fn unplanned(
     cx.refused(refusal, planner)
 }
 
-/// Why the planner has no plan.
+/// The refusal of a plan that does not fit.
 fn refusal(graph: &Graph, bridge: &Bridge, question: &Question<'_>, no: DoesNotFit) -> Refusal {
     let planner = question.planner;
     if no.needed <= no.budget {
@@ -260,8 +262,9 @@ fn millis(nanos: u64) -> String {
     format!("{}.{:03} ms", nanos / 1_000_000, nanos / 1_000 % 1_000)
 }
 
-/// What there is to tell about the plan.
-fn told(
+/// The outcome for the report: the copies of each storage, the kept storages with their reasons, and a remark with
+/// the predicted times.
+fn outcome_of(
     graph: &Graph,
     bridge: &Bridge,
     planner: &Planner,

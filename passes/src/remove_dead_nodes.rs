@@ -5,8 +5,8 @@ use crate::{Kind, Outcome, Pass, PassCx, PassError};
 
 /// Removes nodes on whose results no output and no variable depends.
 ///
-/// Nodes that do more than to compute their results stay: those that update variables, draw random numbers or hold subgraphs. A node
-/// that waited for a removed one waits for the nodes that the removed one waited for.
+/// Nodes with effects other than their results stay: those that update variables, draw random numbers or hold
+/// subgraphs. A node that waited for a removed node waits for the predecessors of the removed node.
 pub(crate) struct RemoveDeadNodes;
 
 impl Pass for RemoveDeadNodes {
@@ -30,7 +30,7 @@ impl Pass for RemoveDeadNodes {
         if removed == 0 {
             return Ok(Outcome::default());
         }
-        // By node that is removed, the nodes that stay and come before it.
+        // By removed node, its closest predecessors that stay.
         let mut behind: Vec<Vec<NodeId>> = vec![Vec::new(); graph.node_capacity()];
         let (stay, go): (Vec<NodeId>, Vec<NodeId>) = graph.order().iter().partition(|&&id| is_needed(id));
         let waits_for_removed = stay.iter().any(|&id| graph.node(id).after.iter().any(|&it| !is_needed(it)));
@@ -56,7 +56,7 @@ impl Pass for RemoveDeadNodes {
     }
 }
 
-/// By node, whether an output or a variable depends on it, or it does more than to compute.
+/// By node, whether an output or a variable depends on it, or it has an effect other than its results.
 fn needed(graph: &Graph) -> Vec<bool> {
     let mut needed = vec![false; graph.node_capacity()];
     let mut open: Vec<NodeId> = graph.outputs.iter().filter_map(|&output| graph.producer(output)).collect();

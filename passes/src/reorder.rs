@@ -6,13 +6,14 @@ use crate::{Outcome, Pass, PassCx, PassError, bridge, question};
 
 /// Moves nodes that free memory forward and nodes that bring memory back, where the budget is below the peak.
 ///
-/// Only the order changes. It is the first that [`order::with_less_memory`] finds, unless a planner is asked that is faster in
-/// another: whether a product is better made early, where it frees what it reads, or late, where copies need something to
-/// hide behind, is for who plans to tell. What fits none of them by swapping alone is planned in the order that comes closest,
-/// so the smallest budgets are those of that one; for planners that are not asked, those of the first.
+/// Only the order changes. Candidates are the orders of [`order::with_less_memory`]. The planner's estimate picks
+/// among them, where it has one: an early product frees its operands sooner, a late one leaves copies more
+/// computation to overlap, and only the planner can weigh these. Without an estimate, the first candidate is taken.
+/// If swapping alone fits none of them, the candidate with the smallest memory floor is taken, so the smallest
+/// budgets in a refusal are those of that order.
 pub(crate) struct Reorder;
 
-/// In graphs of more nodes than this, planners are not asked.
+/// In graphs with more nodes than this, the first order is taken without an estimate.
 const MOST_NODES: usize = 20_000;
 
 impl Pass for Reorder {
@@ -41,11 +42,11 @@ impl Pass for Reorder {
     }
 }
 
-/// The index of the order in which the planner is fastest at a glance, of equals the first; where swapping alone fits none of
-/// them, of the one with the smallest floor.
+/// The index of the order with the smallest estimate of the planner's time; of equals, the first. If swapping alone
+/// fits none of them, the index of the order with the smallest memory floor.
 fn fastest(graph: &Graph, orders: &[Vec<NodeId>], cx: &PassCx) -> usize {
     let (Some(budget), Some(planner)) = (cx.budget, cx.planner) else { return 0 };
-    let Some(glance) = planner.glance else { return 0 };
+    let Some(estimate) = planner.glance else { return 0 };
     if orders.len() == 1 || graph.order().len() > MOST_NODES {
         return 0;
     }
@@ -63,10 +64,10 @@ fn fastest(graph: &Graph, orders: &[Vec<NodeId>], cx: &PassCx) -> usize {
         return lowest;
     }
     let time = |problem: &Problem| {
-        // A glance knows no limit of the host's memory.
+        // The estimate ignores the limit of the host's memory.
         let leaving: u64 = problem.tensors.values().filter(|t| t.swappable).map(|t| t.bytes).sum();
         let request = question(problem, planner, budget, cx).request;
-        if Bytes(leaving) <= cx.host_budget() { glance(&request) } else { None }
+        if Bytes(leaving) <= cx.host_budget() { estimate(&request) } else { None }
     };
     let fitting = problems.iter().enumerate().filter(|&(index, _)| floors[index] <= budget.0);
     let times = fitting.filter_map(|(index, problem)| Some((time(problem)?, index)));
@@ -83,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// Only when `bias` and `sum` have read it can `dy` go; with it, `wide` needs 6 KiB.
+    /// `dy` can be freed only after `bias` and `sum` have read it; while it is live, `wide` needs 6 KiB.
     const STEP: &str = "g (float[4,64] x) => (float[4] b, float[4] s, float[4,64] z) {
         [dy] float[4,64] dy = Relu(x)
         [dx] float[4,64] dx = Exp(dy)

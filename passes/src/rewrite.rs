@@ -1,4 +1,4 @@
-//! Nodes that rewriting adds: copies over the link, encodings of what crosses it, and nodes that run again.
+//! Adds nodes for rewritten graphs: copies over the link, encodings of tensors that cross it, and recomputed nodes.
 
 use std::ops::Range;
 
@@ -6,15 +6,15 @@ use lmsc_ir::{
     Attr, ElementType, Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, TensorType, Type, ValueId, reaches,
 };
 
-/// Which way a copy goes.
+/// The direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     Out,
     In,
 }
 
-/// Adds a copy of `operand` over the link, named after `root`; of some of its elements, if not of all. What comes back
-/// is the node and its result.
+/// Adds a copy of `operand` over the link, named after `root`, of all elements or of the given range. Returns the
+/// node and its result.
 pub(crate) fn add_copy(
     graph: &mut Graph,
     way: Way,
@@ -36,15 +36,14 @@ pub(crate) fn add_copy(
     add_one(graph, node, operand, (ty, place), (prefix, suffix, root))
 }
 
-/// Which way an encoding goes (TFLMS §4.2.1).
+/// The direction of an encoding (TFLMS §4.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coding {
     Encode,
     Decode,
 }
 
-/// Adds a Cast of `operand` to 32-bit integers or back, named after `root`. What comes back is the node and its
-/// result.
+/// Adds a Cast of `operand` to 32-bit integers or back, named after `root`. Returns the node and its result.
 pub(crate) fn add_cast(graph: &mut Graph, way: Coding, operand: ValueId, root: ValueId) -> (NodeId, ValueId) {
     // The numbers are those of ONNX's `TensorProto.DataType`.
     let (to, code, prefix, suffix) = match way {
@@ -74,12 +73,13 @@ fn add_one(
     (id, graph.node(id).results[0].expect("it was just given"))
 }
 
-/// Adds a Join of pieces, each with the element at which it begins, and what stayed, if anything did: of what came in, or
-/// on the host of what went out. It is named after `root` and has its type.
+/// Adds a Join of pieces, each with the element at which it begins, and of `base`, the value with the other
+/// elements if the pieces are not all. With `Way::In` the whole is on the device, with `Way::Out` on the host. It
+/// is named after `root` and has its type.
 pub(crate) fn add_join(
     graph: &mut Graph,
     root: ValueId,
-    stayed: Option<ValueId>,
+    base: Option<ValueId>,
     pieces: &[(u64, ValueId)],
     way: Way,
 ) -> (NodeId, ValueId) {
@@ -90,11 +90,11 @@ pub(crate) fn add_join(
     let (name, ty) = (graph.value(root).name.clone(), graph.value(root).ty.clone());
     let mut node =
         Node::new(graph.fresh_node_name(&format!("{prefix}_{name}")), Op::new(LMSC_DOMAIN, "Join"));
-    node.operands.push(stayed);
+    node.operands.push(base);
     node.operands.extend(pieces.iter().map(|&(_, piece)| Some(piece)));
     let begins: Vec<i64> = pieces.iter().map(|&(begin, _)| begin as i64).collect();
     node.attributes.push(("begins".into(), begins.into()));
-    if let (None, Type::Tensor(whole)) = (stayed, &ty) {
+    if let (None, Type::Tensor(whole)) = (base, &ty) {
         let dims: Vec<i64> = whole.dims.iter().map(|&dim| dim as i64).collect();
         node.attributes.push(("dims".into(), dims.into()));
     }
@@ -103,7 +103,7 @@ pub(crate) fn add_join(
     (id, graph.node(id).results[0].expect("it was just given"))
 }
 
-/// Adds a node that computes again, from these operands, those results of `origin` that are asked for.
+/// Adds a clone of `origin` that computes, from these operands, the results for which `asked_for` holds.
 pub(crate) fn add_again(
     graph: &mut Graph,
     origin: NodeId,
@@ -126,7 +126,7 @@ pub(crate) fn add_again(
     graph.add_node(node, results)
 }
 
-/// Makes what computes wait for what computes before it.
+/// Orders computing nodes by control edges: each waits for the one before it.
 pub(crate) fn order_what_computes(graph: &mut Graph) {
     let computing: Vec<NodeId> = graph
         .order()

@@ -6,9 +6,10 @@ use crate::place::Placement;
 use crate::rewrite::{Coding, Way, add_again, add_cast, add_copy};
 use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord, TFLMS};
 
-/// So many plans for less memory are tried until the addresses of one fit the budget, each for what was missing less,
-/// and for one part in so many of the budget at least.
+/// Number of plans with a smaller budget that are tried until the addresses of one fit the budget. Each lowers its budget
+/// by the bytes that the addresses of the one before exceeded the real budget.
 const ATTEMPTS: usize = 8;
+/// Each attempt lowers its budget by at least one part in this number of the real budget.
 const SMALLEST_PART: u64 = 500;
 
 /// Swaps storages out after their producer and in before their late uses (TFLMS §4).
@@ -85,7 +86,7 @@ impl Pass for Swap {
     }
 }
 
-/// How many bytes everything takes with addresses once the plan is applied, if they are found quickly.
+/// The size of the arena once the plan is applied, by a short search for addresses.
 fn extent(graph: &Graph, plan: &SwapPlan, budget: Bytes, cx: &PassCx) -> Bytes {
     let mut rewritten = graph.clone();
     Rewriter::new(&mut rewritten).apply(plan);
@@ -93,7 +94,7 @@ fn extent(graph: &Graph, plan: &SwapPlan, budget: Bytes, cx: &PassCx) -> Bytes {
     Placement::of(&rewritten, &storages, &cx.workspace(&rewritten), cx.alignment(), Some(budget)).extent()
 }
 
-/// The plan with its first swaps only.
+/// The plan with only its first `limit` swaps.
 fn limited(mut plan: SwapPlan, limit: Option<usize>) -> SwapPlan {
     if let Some(limit) = limit.filter(|&limit| limit < plan.swaps.len()) {
         plan.swaps.truncate(limit);
@@ -109,21 +110,21 @@ fn limited(mut plan: SwapPlan, limit: Option<usize>) -> SwapPlan {
     plan
 }
 
-/// Where a node stands in the new order: the tick it had or belongs to, then what comes first at that tick.
+/// The position of a node in the new order: a tick, the slot at that tick, and a running number.
 type Key = (u32, Slot, usize);
 
-/// What stands at one tick, in this order.
+/// The slots at one tick, in order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Slot {
-    /// The decoding of a copy that came back, before the first node that reads it.
+    /// Decodes a copy that was swapped in, before the first node that reads it.
     Decode,
-    /// A view of a copy that came back, right before the node that reads it.
+    /// A view of a copy that was swapped in, right before the node that reads it.
     View,
-    /// The node that was there.
+    /// The node that has this tick in the original order.
     Node,
-    /// The swap-out of what the node produced.
+    /// Swaps out a result of the node.
     Out,
-    /// The encoding of what the node is the last to use for now, and its swap-out.
+    /// Encodes a storage after its last use for now, and swaps it out.
     Encode,
     /// A swap-in that the node triggers.
     In,
@@ -135,13 +136,13 @@ struct Rewriter<'a> {
     /// By node index.
     keys: Vec<Key>,
     nodes: Vec<NodeId>,
-    /// By node, the views that were put right before it.
+    /// By node, the views that were placed right before it.
     views: HashMap<NodeId, Vec<NodeId>>,
-    /// How many nodes were put somewhere.
+    /// The number of nodes that were placed so far.
     placed: usize,
     /// By view, the nodes and operand positions that read it.
     reads: HashMap<ValueId, Vec<(NodeId, usize)>>,
-    /// Nodes that others wait for; they are not moved.
+    /// Nodes for which other nodes wait by control edges; they are not moved.
     awaited: HashSet<NodeId>,
     outputs: HashSet<ValueId>,
 }
@@ -155,7 +156,7 @@ impl<'a> Rewriter<'a> {
         let mut awaited = HashSet::new();
         for &id in graph.order() {
             let node = graph.node(id);
-            // Nothing reads a view before it is made: it has its list by then.
+            // A view comes before its readers in the order, so its list exists when the first reader is found.
             let mut read =
                 |value: &ValueId, index| _ = reads.get_mut(value).map(|list| list.push((id, index)));
             for (index, operand) in node.operands.iter().enumerate() {
@@ -214,7 +215,8 @@ impl<'a> Rewriter<'a> {
             releases.iter().for_each(|&out| self.graph.add_after(node, outs[out]));
         }
         for &(swap, node) in &plan.releases {
-            // What stands right before the node waits as it does: a copy that waits too may be there by then.
+            // Views right before the node wait like the node itself, as they may read a copy that waits for the
+            // same swap-out.
             for &waiting in self.views.get(&node).into_iter().flatten().chain([&node]) {
                 self.graph.add_after(waiting, outs[swap]);
             }
@@ -224,7 +226,7 @@ impl<'a> Rewriter<'a> {
         self.graph.set_order(self.nodes);
     }
 
-    /// Puts a new node, or one that moves, behind all that was put into the same slot of `at` before.
+    /// Places a new node, or one that moves, after all nodes that were placed into the same slot of `at` before.
     fn place(&mut self, node: NodeId, (at, slot): (NodeId, Slot)) {
         let (index, tick) = (node.as_u32() as usize, self.ticks[at.as_u32() as usize]);
         if index >= self.keys.len() {
@@ -239,14 +241,14 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-/// The reads of one copy that came back, and the views through which they read it.
+/// The reads of one swapped-in copy, and the views through which they read it.
 struct Views<'a, 'g> {
     rewriter: &'a mut Rewriter<'g>,
     root: ValueId,
     copy: ValueId,
-    /// What reads this copy or one before it.
+    /// The uses that read this copy or an earlier one.
     uses: &'a HashSet<(NodeId, usize)>,
-    /// By view of the root, the same view of the copy.
+    /// By view of the root, the corresponding view of the copy.
     made: HashMap<ValueId, ValueId>,
 }
 
@@ -262,7 +264,7 @@ impl Views<'_, '_> {
         }
     }
 
-    /// What `value`, a view of the root or the root itself, is of the copy. `at` is its first use.
+    /// The value that corresponds, in the copy, to `value`: the root or a view of it. `at` is the first use.
     fn of_copy(&mut self, value: ValueId, at: NodeId) -> ValueId {
         if value == self.root {
             return self.copy;
@@ -272,9 +274,9 @@ impl Views<'_, '_> {
         }
         let view = self.rewriter.graph.producer(value).expect("a view is the result of a node");
         let operand = self.rewriter.graph.node(view).operands[0].expect("a view has an operand");
-        let made = if self.is_ours(value, 0) {
-            // Every use reads this copy, or has a view of an earlier one: the view itself moves, and keeps its name.
-            // Left where it is, it would keep the original on the device.
+        let made = if self.is_read_by_uses_only(value, 0) {
+            // Every use reads this copy, or has a view of an earlier copy: the view itself moves and keeps its
+            // name. In its old place it would keep the original on the device.
             let base = self.of_copy(operand, at);
             self.rewriter.graph.set_operand(view, 0, base);
             self.rewriter.place(view, (at, Slot::View));
@@ -293,9 +295,8 @@ impl Views<'_, '_> {
         made
     }
 
-    /// Whether nothing but the uses of this copy and of those before it reads the view, directly or through other
-    /// views.
-    fn is_ours(&self, value: ValueId, depth: usize) -> bool {
+    /// Whether only the uses of this copy and of earlier ones read the view, directly or through other views.
+    fn is_read_by_uses_only(&self, value: ValueId, depth: usize) -> bool {
         let rewriter = &self.rewriter;
         let view = rewriter.graph.producer(value).expect("a view is the result of a node");
         depth < tflms::MAX_VIEWS
@@ -312,7 +313,7 @@ impl Views<'_, '_> {
                                 .node(node)
                                 .defines()
                                 .next()
-                                .is_some_and(|v| self.is_ours(v, depth + 1))
+                                .is_some_and(|v| self.is_read_by_uses_only(v, depth + 1))
                 })
             })
     }

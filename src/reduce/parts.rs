@@ -1,24 +1,24 @@
-//! Parts of a graph, and the graph that they make.
+//! The parts of a graph, and the graph that a selection of them makes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use lmsc_ir::{Def, Graph, Node, NodeId, TensorType, Type, Update, ValueId, ops};
 
-/// The parts of a graph that are left of it.
+/// The parts of a graph that are still there.
 #[derive(Clone, Debug)]
 pub(super) struct Parts {
     pub(super) nodes: Vec<NodeId>,
     pub(super) outputs: Vec<ValueId>,
     /// Control edges.
     pub(super) edges: Vec<(NodeId, NodeId)>,
-    /// Inputs and initializers that stay even if nothing needs them.
+    /// Inputs and initializers that stay even without readers.
     pub(super) given: Vec<ValueId>,
-    /// By extent of the whole graph, the smaller one in its place.
+    /// By extent of the whole graph, the smaller extent that replaces it.
     pub(super) resized: BTreeMap<u64, u64>,
 }
 
 impl Parts {
-    /// All of the graph.
+    /// All parts of the graph.
     pub(super) fn all(whole: &Graph) -> Parts {
         let edges = |&id: &NodeId| whole.node(id).after.iter().map(move |&before| (before, id));
         let data = whole.initializers.iter().map(|initializer| initializer.value);
@@ -32,7 +32,7 @@ impl Parts {
         }
     }
 
-    /// The extents above 1 of values that are needed, largest first, each as it was in the whole graph and as it is.
+    /// The extents above 1 of needed values, largest first: each in the whole graph, and now.
     pub(super) fn extents(&self, whole: &Graph) -> Vec<(u64, u64)> {
         let mut extents = BTreeSet::new();
         for value in self.needed(whole) {
@@ -42,7 +42,7 @@ impl Parts {
         extents.into_iter().rev().map(now).filter(|&(_, now)| now > 1).collect()
     }
 
-    /// The values of which the graph of these parts consists, in the order of their ids.
+    /// The values in the graph of these parts, in the order of their ids.
     fn needed(&self, whole: &Graph) -> BTreeSet<ValueId> {
         let mut needed: BTreeSet<ValueId> = self.outputs.iter().chain(&self.given).copied().collect();
         for &id in &self.nodes {
@@ -53,7 +53,7 @@ impl Parts {
         needed
     }
 
-    /// The graph of these parts: results of nodes that are gone are inputs where something reads them.
+    /// The graph of these parts. Results of removed nodes become inputs if they have readers.
     pub(super) fn graph(&self, whole: &Graph) -> Graph {
         let mut graph = Graph::new(whole.name.clone());
         graph.opsets = whole.opsets.clone();
@@ -103,7 +103,7 @@ impl Parts {
         graph.add_input(value.name.clone(), self.resized(&value.ty), value.place)
     }
 
-    /// Adds the node, of whose operands and predecessors the new ones are known.
+    /// Adds the node; its operands and predecessors have already been added.
     fn node(
         &self,
         graph: &mut Graph,
@@ -126,7 +126,7 @@ impl Parts {
             (value.name.clone(), self.resized(&value.ty), value.place)
         };
         let new = graph.add_node(node, old.results.iter().map(|value| value.map(result)).collect::<Vec<_>>());
-        // The seed of a random node may be that of its origin, which may be gone.
+        // The seed of a recomputed random node may come from its origin, which may have been removed.
         if old.recomputes.is_some() && ops::may_draw(old) {
             graph.set_seed(new, whole.seed(id));
         }

@@ -1,4 +1,4 @@
-//! `lmsc calibrate`: how long operators and copies take on the host or a device.
+//! `lmsc calibrate`: measures operators and copies on the host or a device.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -25,8 +25,7 @@ use crate::budget::Budget;
 use crate::cli::{CalibrateArgs, Device, LookArgs, RunOptions, needs_gpu};
 use crate::{Code, DEFAULT_PLANNER, Error, emit, load};
 
-/// Measures the model's operators within the budget, and writes the profile that planners read; what there is to tell comes
-/// back.
+/// Measures the model's operators within the budget and writes the profile that planners read. Returns a summary.
 ///
 /// # Errors
 /// As [`super::run()`].
@@ -53,7 +52,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     let program = program(&graph, budget, device).map_err(|e| refused(&subject, &graph, e))?;
     let program =
         Checked::new(program).map_err(|flaw| Error::ours(format!("the lowered step is not safe: {flaw}")))?;
-    // Before the step has its memory: on a device both need not fit.
+    // Before the step allocates its memory: a device may not have enough for both.
     let most = budget.map_or(MOST, |budget| (budget.0 / 4).clamp(LEAST, MOST));
     let link = link_of(device, most).map_err(|e| not_ready(&subject, e))?;
     let costs = if budget.is_none_or(|budget| budget.0 >= 2 * cuda::Costs::BYTES) {
@@ -73,13 +72,13 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     let (mut times, steps) =
         measured(&mut session, &graph, &cx, args.steps).map_err(|e| not_ready(&subject, e))?;
 
-    // Nodes of a signature find their operands near or far; their mean is what they take together.
+    // Nodes of one signature may find their operands in caches or not; the mean is correct for their sum.
     let mut by_signature: BTreeMap<String, (Vec<Duration>, u64)> = BTreeMap::new();
     for (index, launch) in session.program().launches() {
         let Some(node) = graph.node_named(&launch.node) else { continue };
         let entry = by_signature.entry(signature(&graph, graph.node(node))).or_default();
         entry.0.push(times.remove(&index).unwrap_or_default());
-        // More than it makes use of need not be planned.
+        // Workspace that the kernel does not use need not be planned.
         entry.1 = entry.1.max(session.workspace(index, launch));
     }
     let mut profile = Profile::new(session.device(), Some(link));
@@ -91,22 +90,23 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     let text = profile.to_json();
     crate::write_atomically(&args.output, |w| w.write_all(text.as_bytes()))?;
     let within = budget.map(|budget| format!(", within {budget}")).unwrap_or_default();
-    let told = format!(
+    let text = format!(
         "{}: {} measured in {}, {:.3} ms each{within}\n{}",
         session.device(),
         words::count(count, "kind") + " of nodes",
         words::count(steps.len(), "step"),
         median(steps).as_secs_f64() * 1e3,
-        link_told(&link)
+        link_text(&link)
     );
-    Ok(told + &costs.map(costs_told).unwrap_or_default())
+    Ok(text + &costs.map(costs_text).unwrap_or_default())
 }
 
-/// The share of what is free on a GPU within which a step is planned that needs more: the rest is for libraries and kernels.
+/// The share of a GPU's free memory for which a step is planned that needs more; the rest is for libraries and
+/// kernels.
 const OF_FREE: &str = "90%";
 
-/// The machine with the budget that the call or the file gives, or, on a GPU on which the step does not fit, with most of what
-/// is free. The graph is planned for it, unless it is already.
+/// The options of the machine, with the budget of the call or the file. On a GPU that the step does not fit, the
+/// budget is most of the free memory. Plans the graph for it, unless the graph is already planned.
 fn fitted(graph: &mut Graph, args: &CalibrateArgs, planned: Option<Bytes>) -> Result<PassCx, Error> {
     let cx = PassCx { target: predicted_by(args.device), ..PassCx::default() };
     let cx = PassCx { planner: planners::planner(DEFAULT_PLANNER), addresses: true, ..crate::of_machine(cx) };
@@ -131,7 +131,7 @@ fn fitted(graph: &mut Graph, args: &CalibrateArgs, planned: Option<Bytes>) -> Re
     Ok(cx)
 }
 
-/// By command of what computes, how long it takes; and how long steps take as they run.
+/// The time of each computing command, and the times of the steps.
 fn measured(
     session: &mut Runner,
     graph: &Graph,
@@ -139,15 +139,15 @@ fn measured(
     steps: u64,
 ) -> Result<(BTreeMap<u32, Duration>, Vec<Duration>), RunError> {
     if let Runner::Cuda(session) = session {
-        // The first step finds memory and caches cold.
+        // The first step runs with cold memory and caches.
         let ran = session.run(1 + steps, &mut Nobody)?;
         let timed = session.time(steps)?;
         return Ok((shares(session.program(), graph, cx, &timed), ran.steps[1..].to_vec()));
     }
     session.set_traces(true);
     let ran = session.run(1 + steps, &mut Nobody)?;
-    // From the end of the command before: what it costs to get from one to the next is the operators' time, too. What copies
-    // keep it waiting is not.
+    // From the end of the previous command: the gap between two commands is part of the operators' time. Waits for
+    // copies are not.
     let mut times: BTreeMap<u32, Vec<Duration>> = BTreeMap::new();
     let mut before = Duration::ZERO;
     for event in ran.events.iter().filter(|e| e.stream == Stream::Compute) {
@@ -161,8 +161,8 @@ fn measured(
     Ok((times, ran.steps[1..].to_vec()))
 }
 
-/// The time of each command. That of a launch that is the kernels of several commands is shared out among them as the target's
-/// model has them take it one by one: together they are as fast as they were measured.
+/// The time of each command. A launch that fuses several commands is divided among them in proportion to their
+/// times in the target's model, so that their sum is the measured time.
 fn shares(program: &Program, graph: &Graph, cx: &PassCx, timed: &[Timed]) -> BTreeMap<u32, Duration> {
     let costs = Costs::of(graph, &cx.target(), None);
     let weights: BTreeMap<u32, u64> = program
@@ -179,7 +179,7 @@ fn shares(program: &Program, graph: &Graph, cx: &PassCx, timed: &[Timed]) -> BTr
     times
 }
 
-fn link_told(link: &Link) -> String {
+fn link_text(link: &Link) -> String {
     let rate = |bytes: u64| format!("{:.2} GB/s", bytes as f64 / 1e9);
     let beside = |bytes: Option<u64>| bytes.map(rate).unwrap_or_default();
     format!(
@@ -192,7 +192,7 @@ fn link_told(link: &Link) -> String {
     )
 }
 
-fn costs_told(costs: cuda::Costs) -> String {
+fn costs_text(costs: cuda::Costs) -> String {
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
     format!(
         "besides: {:.2} µs a launch, {:.2} µs a wait for another stream; {:.3} ms a GiB of memory, {:.3} ms pinned\n",
@@ -203,7 +203,7 @@ fn costs_told(costs: cuda::Costs) -> String {
     )
 }
 
-/// Nobody watches.
+/// A watch that does nothing.
 struct Nobody;
 
 impl Watch for Nobody {
@@ -217,14 +217,14 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-/// What a GPU asks for besides.
+/// The costs of a GPU other than operators and copies: launches, waits and allocations; `None` on the host.
 fn costs_of(device: Device) -> Result<Option<cuda::Costs>, RunError> {
     let Device::Cuda { ordinal, .. } = device else { return Ok(None) };
     let compiler = cuda::Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()))?;
     cuda::Costs::measure(ordinal, &compiler).map(Some)
 }
 
-/// How fast the device and the host's memory exchange bytes, by copies of so many at most.
+/// The bandwidths and latency between the device and the host, measured with copies of at most `most` bytes.
 pub(crate) fn link_of(device: Device, most: u64) -> Result<Link, RunError> {
     match device {
         Device::Host => std::thread::scope(|scope| {
@@ -238,24 +238,24 @@ pub(crate) fn link_of(device: Device, most: u64) -> Result<Link, RunError> {
     }
 }
 
-/// A copy of so few bytes takes as long as one of none.
+/// The size of a copy whose time is the latency, in bytes.
 pub(crate) const LEAST: u64 = 256;
 
-/// The largest copy that is measured, where there is room for it.
+/// The largest copy that is measured, if there is memory for it.
 pub(crate) const MOST: u64 = 32 << 20;
 
-/// The link on which a copy takes as long as `time` says: in the direction of the stream, of so many bytes, and perhaps while
-/// the other direction is busy.
+/// The link that fits the copy times of `time`, which gets the direction, the bytes, and whether the other
+/// direction is busy.
 fn link(
     most: u64,
     mut time: impl FnMut(Stream, u64, bool) -> Result<Duration, RunError>,
 ) -> Result<Link, RunError> {
     let mut typical = |way, bytes, beside, times: usize| {
-        // The first finds memory and caches cold.
+        // The first copy runs with cold memory and caches.
         let all = (0..=times).map(|_| time(way, bytes, beside)).collect::<Result<Vec<_>, _>>()?;
         Ok::<_, RunError>(median(all[1..].to_vec()))
     };
-    // What copies of one direction take longer is counted with their bytes.
+    // A higher latency of one direction is counted with the bytes.
     let latency = typical(Stream::Out, LEAST, false, 25)?.min(typical(Stream::In, LEAST, false, 25)?);
     let mut rate = |way, beside| {
         let (mut bytes, mut seconds) = (0, 0.0);
@@ -270,25 +270,25 @@ fn link(
         duplex: Duplex::Full,
         out_bytes_per_second: out,
         in_bytes_per_second: into,
-        // Company makes no copy faster.
+        // A copy is not faster while the other direction is busy.
         out_beside_in_bytes_per_second: Some(rate(Stream::Out, true)?.min(out)),
         in_beside_out_bytes_per_second: Some(rate(Stream::In, true)?.min(into)),
         latency_nanos: latency.as_nanos() as u64,
     })
 }
 
-/// A thread that copies what it is told to, as those of a session do.
+/// A thread that runs copies, as the copy threads of a session do.
 struct Copier {
-    tell: Sender<(Instant, u64)>,
+    requests: Sender<(Instant, u64)>,
     took: Receiver<Duration>,
 }
 
 impl Copier {
     fn new<'scope>(scope: &'scope Scope<'scope, '_>, stream: Stream) -> Result<Copier, RunError> {
-        let ((tell, told), (done, took)) = (channel::<(Instant, u64)>(), channel());
+        let ((requests, requested), (done, took)) = (channel::<(Instant, u64)>(), channel());
         let copy = move || {
             let (from, mut to) = (vec![1u8; MOST as usize], vec![2u8; MOST as usize]);
-            for (since, bytes) in told {
+            for (since, bytes) in requested {
                 to[..bytes as usize].copy_from_slice(std::hint::black_box(&from[..bytes as usize]));
                 std::hint::black_box(&mut to);
                 _ = done.send(since.elapsed());
@@ -296,19 +296,19 @@ impl Copier {
         };
         let started = std::thread::Builder::new().spawn_scoped(scope, copy);
         started.map_err(|error| RunError::NoThread { stream, why: error.to_string() })?;
-        Ok(Copier { tell, took })
+        Ok(Copier { requests, took })
     }
 
     fn copy(&self, bytes: u64) {
-        _ = self.tell.send((Instant::now(), bytes));
+        _ = self.requests.send((Instant::now(), bytes));
     }
 
-    /// How long a copy takes from when one of the threads is told until it has copied; one is for what leaves, the other
-    /// for what comes.
+    /// The time from the request of a copy until its end. `threads` are the one for copies out and the one for
+    /// copies in.
     fn time(threads: &[Copier; 2], way: Stream, bytes: u64, beside: bool) -> Duration {
         let [out, into] = threads;
         let (this, other) = if way == Stream::In { (into, out) } else { (out, into) };
-        // The other way is busy before this begins, and until it has ended.
+        // The other direction is busy from before this copy begins until after it ends.
         let [before, behind] = if beside { [1, 2] } else { [0, 0] };
         (0..before).for_each(|_| other.copy(bytes));
         this.copy(bytes);

@@ -1,7 +1,8 @@
-//! Everything that the next step follows from: what `--save` writes, and `--resume` demands.
+//! The checkpoint that `--save` writes and `--resume` reads: everything that determines the next step.
 //!
-//! The file holds the variables, and small tensors that were given. Of what is large and stays the same, of random values,
-//! batches and the model's own constants it has digests: they must be there again, or the run is not the same.
+//! The file holds the variables, and small tensors that the call gave. For large constants, random values, batches
+//! and the model's own constants it holds digests: these values must be the same again, or the resumed run would
+//! differ.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,26 +16,26 @@ use super::runner::Runner;
 use super::tensors::{self, Tensors};
 use crate::{Code, Error};
 
-/// Given tensors that no step changes are saved up to this size. Each `--save-every` writes them again, so of a larger one
-/// there is the digest.
+/// The largest given constant that a checkpoint holds. Each `--save-every` writes these tensors again, so that a
+/// larger one is represented by its digest.
 const LARGEST_SAVED: u64 = 1 << 20;
 
-/// The format that is written. The first one had `steps` and `seed` alone.
+/// The version of the written format. The first version had only `steps` and `seed`.
 const FORMAT: u32 = 2;
 
-/// Where the value of an input or initializer comes from.
+/// The source of an input's or initializer's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Origin {
     /// The caller gave it.
     Given,
-    /// It follows from its name and the seed.
+    /// The name and the seed determine it.
     Drawn,
     /// It is in the model.
     Model,
 }
 
-/// What a value was that no step changes.
+/// The source and digest of a value that no step changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Value {
     pub(super) from: Origin,
@@ -48,7 +49,7 @@ impl Value {
     }
 }
 
-/// The digest of bytes, as files have it.
+/// The digest of bytes, as in files.
 pub(super) fn digest(bytes: &[u8]) -> String {
     hexadecimal(xxh3_128(bytes))
 }
@@ -57,14 +58,14 @@ fn hexadecimal(digest: u128) -> String {
     format!("{digest:032x}")
 }
 
-/// What a file of `--save` says besides its tensors.
+/// The metadata of a file of `--save`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Says {
     #[serde(default = "first_format")]
     format: u32,
     pub(super) steps: u64,
     pub(super) seed: u64,
-    /// What ran the steps.
+    /// The device that ran the steps.
     #[serde(default)]
     pub(super) device: String,
     #[serde(default)]
@@ -72,7 +73,7 @@ pub(super) struct Says {
     /// By input of `--data`, the digest of all batches.
     #[serde(default)]
     pub(super) batches: BTreeMap<String, String>,
-    /// By input or initializer that no step changes.
+    /// The values that no step changes, by input or initializer.
     #[serde(default)]
     pub(super) values: BTreeMap<String, Value>,
 }
@@ -81,22 +82,22 @@ fn first_format() -> u32 {
     1
 }
 
-/// What a run saves.
+/// The data of a checkpoint, apart from the variables.
 pub(super) struct Checkpoint {
     pub(super) says: Says,
-    /// Small tensors that were given.
+    /// Small tensors that the call gave.
     pub(super) small: BTreeMap<String, (TensorType, Bytes)>,
 }
 
 impl Checkpoint {
-    /// That of a run on this device before its first step.
+    /// The checkpoint of a run on this device, before its first step.
     pub(super) fn new(seed: u64, device: String, skip_closed: bool) -> Checkpoint {
         let (batches, values) = (BTreeMap::new(), BTreeMap::new());
         let says = Says { format: FORMAT, steps: 0, seed, device, skip_closed, batches, values };
         Checkpoint { says, small: BTreeMap::new() }
     }
 
-    /// Says that an input or initializer is given these bytes, which no step changes.
+    /// Records that an input or initializer has these bytes, which no step changes.
     pub(super) fn give(&mut self, name: &str, ty: &TensorType, bytes: &Bytes) {
         self.says.values.insert(name.to_owned(), Value::new(Origin::Given, bytes));
         if bytes.len() as u64 <= LARGEST_SAVED {
@@ -104,18 +105,18 @@ impl Checkpoint {
         }
     }
 
-    /// Says nothing of an input any more, which changes from step to step.
+    /// Removes the record of an input that changes from step to step.
     pub(super) fn forget(&mut self, name: &str) {
         self.says.values.remove(name);
         self.small.remove(name);
     }
 
-    /// Whether it is said what the input or initializer is.
+    /// Whether there is a record of the input or initializer.
     pub(super) fn knows(&self, name: &str) -> bool {
         self.says.values.contains_key(name) || self.says.batches.contains_key(name)
     }
 
-    /// Says what the model's constants are, but for those that are known from elsewhere.
+    /// Records the digests of the model's constants, unless there is a record already.
     pub(super) fn add_constants(&mut self, graph: &Graph, variables: &BTreeMap<String, Type>) {
         for initializer in &graph.initializers {
             let name = graph.value(initializer.value).name.to_string();
@@ -126,7 +127,7 @@ impl Checkpoint {
         }
     }
 
-    /// Writes it after so many steps, with the variables as the session has them.
+    /// Writes the checkpoint after the steps so far, with the session's variables.
     pub(super) fn save(
         &mut self,
         path: &Path,
@@ -146,10 +147,10 @@ impl Checkpoint {
     }
 }
 
-/// What the file that is resumed says besides its tensors.
+/// The metadata of the file that is resumed.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) where it says nothing, or in a format that is newer than this program.
+/// [`Kind::Input`](crate::Kind) if there are none, or if their format is newer than this program.
 pub(super) fn says(path: &Path, tensors: &Tensors) -> Result<Says, Error> {
     let Some(says) = tensors.says.as_deref().and_then(|text| serde_json::from_str::<Says>(text).ok()) else {
         let help = "give a file that --save wrote; parameters alone are given with --params";
@@ -167,10 +168,10 @@ pub(super) fn says(path: &Path, tensors: &Tensors) -> Result<Says, Error> {
 }
 
 impl Says {
-    /// Refuses to go on from `before` with what is there now, if the next step would not be the next one of that run.
+    /// Refuses to resume `before` if the next step would not be the next one of that run.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) naming everything that is missing or not what it was.
+    /// [`Kind::Input`](crate::Kind) with everything that is missing or different.
     pub(super) fn follows(&self, before: &Says, path: &Path) -> Result<(), Error> {
         let mut wrong = Vec::new();
         if before.format > 1 && before.skip_closed != self.skip_closed {
@@ -188,7 +189,7 @@ impl Says {
             }
         }
         for (name, is) in self.values.iter().filter(|(name, _)| !before.values.contains_key(*name)) {
-            // In the first format, what was given is not written down; who gives it again knows what it was.
+            // The first format has no record of given values; a user who gives one again is trusted.
             let is_known = is.from == Origin::Model || before.format == 1 && is.from == Origin::Given;
             if !is_known && !before.batches.contains_key(name) {
                 wrong.push(format!("it does not say what `{name}` was; give it with --params or --data"));
@@ -197,11 +198,11 @@ impl Says {
         refuse(&wrong, path)
     }
 
-    /// Refuses to go on from `before` where a constant of the model, or a value that was given, is another one now. Values that
-    /// are not there any more are left to the caller.
+    /// Refuses to resume `before` if a constant of the model, or a given value, is different now. Values without a
+    /// record now are left to the caller.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) naming everything that is not what it was.
+    /// [`Kind::Input`](crate::Kind) with everything that is different.
     pub(super) fn follows_constants(&self, before: &Says, path: &Path) -> Result<(), Error> {
         let is_there = |name: &&String| self.values.contains_key(*name);
         let known = before.values.iter().filter(|(name, _)| is_there(name));
@@ -209,11 +210,11 @@ impl Says {
         refuse(&wrong, path)
     }
 
-    /// What is wrong with a value, which was another one before.
+    /// The fault of a value that is missing or different now, if it is one.
     fn change(&self, name: &str, was: &Value) -> Option<String> {
         let Some(is) = self.values.get(name) else {
             return match (was.from, self.batches.contains_key(name)) {
-                // Another plan of the model may do without it.
+                // Another plan of the model may not need it.
                 (Origin::Model, _) => None,
                 (_, true) => Some(format!("`{name}` is in --data, and was not")),
                 (_, false) => Some(format!("the step has no `{name}`")),
@@ -233,7 +234,7 @@ impl Says {
     }
 }
 
-/// Refuses to go on, if anything is wrong.
+/// The error of the faults, if there are any.
 fn refuse(wrong: &[String], path: &Path) -> Result<(), Error> {
     if wrong.is_empty() {
         return Ok(());

@@ -8,15 +8,16 @@ use signal_hook::flag::{register, register_conditional_shutdown};
 
 use crate::progress::stop_listening;
 
-/// What the first Ctrl-C, the first request to end, or the end of the terminal sets from now on; the second one ends the
-/// process at once.
+/// A flag that is set by the first Ctrl-C, request to terminate, or hang-up of the terminal from now on; the second
+/// signal ends the process at once.
 ///
-/// A signal that whoever started the process has it ignore, as `nohup` does, is ignored.
+/// A signal that the process was started to ignore, as by `nohup`, stays ignored.
 pub(crate) fn listen() -> Arc<AtomicBool> {
     stop_listening();
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|&signal| !is_ignored(signal)) {
-        // In this order: the first signal finds the flag not set yet. Where it cannot be listened to, it ends the process.
+        // In this order, as the first signal must find the flag unset. If no handler can be registered, the signal
+        // ends the process.
         let second = register_conditional_shutdown(signal, 128 + signal, Arc::clone(&flag));
         _ = second.and_then(|_| register(signal, Arc::clone(&flag)));
     }
@@ -28,7 +29,7 @@ pub(crate) fn is_ignored(signal: i32) -> bool {
     ignored() >> (signal - 1) & 1 == 1
 }
 
-/// The signals that the process ignores, the first in the lowest bit; none where the system does not say.
+/// The signals that the process ignores, the first in the lowest bit; 0 if the system does not report them.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let digits = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! `lmsc launches`: the calls of a step on a GPU, with their floors on a target, without a GPU.
+//! `lmsc launches`: the calls of a step on a GPU, with the least time of each on a target. It needs no GPU.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,16 +14,16 @@ use crate::cli::{Device, LaunchesArgs};
 use crate::run::tensors::Files;
 use crate::{Error, load, targets};
 
-/// The target where the user names none.
+/// The target if the call names none.
 const TARGET: &str = "h100-sxm";
 
-/// How many kernels are listed by name.
+/// Number of kernels that are listed by name.
 const NAMES: usize = 12;
 
-/// A call, with the time below which the target cannot do it.
+/// A call, with the least time that it takes on the target.
 struct Floored {
     call: Listed,
-    /// Seconds for the bytes, and for the operations.
+    /// Seconds for the bytes, and seconds for the operations.
     seconds: [f64; 2],
 }
 
@@ -39,7 +39,7 @@ impl Floored {
             Float::F16 => ElementType::Float16,
             Float::Bf16 => ElementType::Bfloat16,
         };
-        // What is no product counts as single precision.
+        // Calls other than products count as single precision.
         let flops = target.compute.flops_per_second.of(element);
         let seconds = [call.bytes as f64 / rate as f64, call.operations as f64 / flops as f64];
         Floored { call, seconds }
@@ -49,7 +49,7 @@ impl Floored {
         self.seconds[0].max(self.seconds[1])
     }
 
-    /// What it is limited by.
+    /// The resource that limits the call.
     fn bound(&self) -> &'static str {
         if self.seconds[1] > self.seconds[0] { "operations" } else { "bytes" }
     }
@@ -64,7 +64,7 @@ impl Floored {
         }
     }
 
-    /// What it is, in a few words.
+    /// A short description.
     fn text(&self) -> String {
         let dims = |extents: &[i32]| extents.iter().map(i32::to_string).collect::<Vec<_>>().join("x");
         match &self.call.kind {
@@ -123,7 +123,7 @@ impl Floored {
     }
 }
 
-/// What several calls come to.
+/// The sum of several calls.
 #[derive(Clone, Copy, Default)]
 struct Total {
     calls: usize,
@@ -144,7 +144,8 @@ impl Total {
 /// The calls of a step on a GPU, as text or JSON.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) for whatever is wrong with the file or the target; [`Kind::Refusal`](crate::Kind) where the step does not fit.
+/// [`Kind::Input`](crate::Kind) for a faulty file or target; [`Kind::Refusal`](crate::Kind) if the step does not
+/// fit.
 pub fn launches(args: &LaunchesArgs) -> Result<String, Error> {
     let path = args.input.path();
     let target = targets::named_target(args.target.as_deref().unwrap_or(TARGET))?;
@@ -165,7 +166,7 @@ pub fn launches(args: &LaunchesArgs) -> Result<String, Error> {
     Ok(if args.json { to_json(&model, &target, &calls) } else { to_text(&model, &target, &calls, args) })
 }
 
-/// Counts the operations of convolutions that no library does: their kernels do not tell them.
+/// Adds the operations of convolutions that no library runs; their kernels do not report them.
 fn count_convolutions(graph: &Graph, target: &Target, calls: &mut [Listed]) {
     let costs = Costs::of(graph, target, None);
     for call in calls {
@@ -176,7 +177,7 @@ fn count_convolutions(graph: &Graph, target: &Target, calls: &mut [Listed]) {
     }
 }
 
-/// By kind, in this order.
+/// The kinds of calls, in the order of the totals.
 const KINDS: [&str; 5] = ["kernel", "product", "convolution", "copy out", "copy in"];
 
 fn totals(calls: &[Floored]) -> Vec<(&'static str, Total)> {
@@ -188,7 +189,7 @@ fn totals(calls: &[Floored]) -> Vec<(&'static str, Total)> {
     KINDS.into_iter().map(total).filter(|(_, total)| total.calls > 0).collect()
 }
 
-/// Seconds below which what computes cannot be done, and the seconds that its launches take besides.
+/// The least seconds of all computing calls, and the seconds that their launches take in addition.
 fn computing(calls: &[Floored], target: &Target) -> [f64; 2] {
     let computes = || calls.iter().filter(|call| call.call.stream == Stream::Compute);
     let launches = computes().count() as f64 * target.compute.launch_nanos as f64 * 1e-9;
@@ -238,7 +239,7 @@ fn to_text(model: &str, target: &Target, calls: &[Floored], args: &LaunchesArgs)
     let mut out = String::new();
     let rate = |bytes: u64| format!("{} GB/s", bytes as f64 / 1e9);
     let (compute, link) = (&target.compute, &target.link);
-    // The closure only reads what it is given: rustc 1.95 and 1.96 free one buffer twice where two empty strings are moved into a
+    // The closure captures nothing: rustc 1.95 and 1.96 free one buffer twice if two empty strings are moved into a
     // closure that appends to them.
     let line = |out: &mut String, text: &str| {
         out.push_str(text);

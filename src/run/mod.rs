@@ -1,4 +1,4 @@
-//! `lmsc run` and `lmsc calibrate`: steps that really run, on the host or a device of CUDA.
+//! `lmsc run` and `lmsc calibrate`: runs steps on the host or on a CUDA device.
 
 mod calibrate;
 mod checkpoint;
@@ -42,22 +42,22 @@ pub use synthetic::synthetic;
 use tensors::{Files, Tensors};
 use watch::{Fetches, Stored, Watcher, steps_input};
 
-/// The number of tensors in a file of the format safetensors, which is at the path.
+/// The number of tensors in a safetensors file; `path` is its name in messages.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) with what is wrong with it.
+/// [`Kind::Input`](crate::Kind) with the fault of the file.
 pub fn tensors_in(bytes: &[u8], path: &Path) -> Result<usize, Error> {
     Ok(Tensors::of_bytes(bytes.to_vec().into(), path)?.types().count())
 }
 
-/// How many steps run where the user does not say.
+/// Number of steps if the call sets none.
 const STEPS: u64 = 10;
 
-/// Runs a model's steps, and prints what they came to.
+/// Runs a model's steps, and prints losses, times and memory.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) where the step does not fit, or computes what is no number and that was to be noticed;
-/// [`Kind::Interrupted`](crate::Kind) where a signal ended it; the other families as they say.
+/// [`Kind::Refusal`](crate::Kind) if the step does not fit, or if `--check-numerics` finds a value that is not a
+/// number; [`Kind::Interrupted`](crate::Kind) if a signal ended the run; other kinds as their documentation says.
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     check_targets(&args.options, args.report.as_deref())?;
     let path = args.input.path();
@@ -71,12 +71,12 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     let holds = graph.has_addresses() || pages.is_some();
     let planned = model.as_ref().filter(|_| holds).and_then(planned_budget);
     let planned_for = model.as_ref().and_then(|model| metadata(model, key::TARGET)).map(str::to_owned);
-    // The graph has what is still needed of its bytes.
+    // From here on, the graph holds all of the model's bytes that are still needed.
     drop(model);
     let profile = targets::read_profile(args.profile.as_deref())?;
     let cx = crate::of_machine(PassCx { target: predicted_by(device), profile, ..PassCx::default() });
     let cx = crate::with_budgets(cx, &graph, args.budget.or(planned.map(Budget::Bytes)), None)?;
-    // Memory in pages keeps the budget that the plan keeps in pages.
+    // A plan in pages keeps its budget only in memory that is mapped in pages.
     let chunk = args.options.chunk.or(pages.filter(|_| cx.budget.is_some()));
     let options = &RunOptions { chunk, ..args.options.clone() };
     let verbose = crate::term::verbosity() > 0;
@@ -92,7 +92,8 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     ran.end
 }
 
-/// Runs steps of what was compiled, and prints what they came to; as JSON, what there is to tell of both.
+/// Runs steps of a compiled model, and prints losses, times and memory; as JSON, together with the report of the
+/// compilation.
 ///
 /// # Errors
 /// As [`run()`].
@@ -121,7 +122,7 @@ pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write
     ran.end
 }
 
-/// Refuses files that give inputs other values than those for which the step was made.
+/// Refuses files that set inputs to other values than those that were fixed when the step was made.
 fn not_fixed(options: &RunOptions, fixed: &[String]) -> Result<(), Error> {
     if fixed.is_empty() {
         return Ok(());
@@ -139,21 +140,22 @@ fn not_fixed(options: &RunOptions, fixed: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses paths that nothing can be written to, before anything is done.
+/// Refuses output paths that cannot be written, before the run starts.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) naming the path.
+/// [`Kind::Input`](crate::Kind) with the path.
 pub(crate) fn check_targets(options: &RunOptions, report: Option<&Path>) -> Result<(), Error> {
     let targets = [&options.save, &options.out, &options.trace].into_iter().flatten();
     targets.map(|path| &**path).try_for_each(emit::check_target)?;
     report.map_or(Ok(()), |report| emit::check_report(report, &emit::PAGES))
 }
 
-/// How much work one thread does at least, in floating-point operations or bytes that it moves: kernels cut theirs into pieces
-/// of this size. Twice as much leaves threads idle in layers of 100 units, half as much wakes them for nothing.
+/// The least work of one thread, in floating-point operations or bytes moved: kernels split their work into parts
+/// of this size. Twice as much leaves threads idle in layers of 100 units; half as much wakes threads without a
+/// gain.
 const WORK_OF_A_THREAD: u64 = 1 << 16;
 
-/// Starts the threads that the host's kernels of the graph make use of.
+/// Starts the threads that the host kernels of the graph can use.
 pub(crate) fn compute_here(graph: &Graph) {
     let costs = Costs::of(graph, Target::built_in("host").expect("the host is built in"), None);
     let works = graph.order().iter().map(|&node| costs.work(node));
@@ -164,37 +166,38 @@ pub(crate) fn compute_here(graph: &Graph) {
 /// Steps to run.
 struct Job<'a> {
     path: &'a Path,
-    /// With the bytes of its initializers, or where they are.
+    /// The graph, with the bytes of its initializers or their files.
     graph: Graph,
-    /// Files beside the model, in which large initializers are.
+    /// The files beside the model, with large initializers.
     files: Files,
     /// Files to whose mapped bytes the graph refers.
     mapped: &'a [Arc<Opened>],
-    /// For which budget and machine it is planned.
+    /// The budget and the machine for which the graph is planned.
     cx: &'a PassCx,
     options: &'a RunOptions,
-    /// What runs them.
+    /// The device that runs the steps.
     device: Device,
-    /// Whether there is to be told more.
+    /// Whether to print more.
     verbose: bool,
     /// The target for which the graph was planned, if one is known.
     planned_for: Option<String>,
 }
 
-/// What they came to.
+/// The result of a run.
 struct Ran {
     report: Report,
-    /// Whether a signal ended them.
+    /// The error of a run that a signal ended.
     end: Result<(), Error>,
 }
 
 impl Job<'_> {
-    /// Runs them, with the losses and the report printed to `out` if it is given, and writes what is to be written.
+    /// Runs the steps. Prints losses and the report to `out` if it is given, and writes the files that the options
+    /// name.
     fn run(mut self, page: Option<&Path>, mut out: Option<&mut dyn Write>) -> Result<Ran, Error> {
         let Job { path, cx, options, .. } = self;
         let bandwidth = options.copy_bandwidth.map(|bytes| bytes.0);
         let program = self.program()?;
-        // Before the steps, after which the model's file may be another one.
+        // Before the steps run, as the model's file may change meanwhile.
         let groups = self.groups(&program, page.is_some())?;
         let prediction = Prediction::new(&self.graph, cx, bandwidth, &groups);
         let (mut session, open, [arena, extent]) = self.open(program, bandwidth)?;
@@ -206,21 +209,21 @@ impl Job<'_> {
         let reborrowed = out.as_mut().map(|out| &mut **out as &mut dyn Write);
         let signal = interrupt::listen();
         let watch = Watcher::new(options, steps, graph, session.program(), feed, signal, reborrowed)?;
-        tell_drawn(&drawn);
+        note_drawn(&drawn);
         let subject = self.subject();
         let mut steps_and_saves = Steps { subject, options, steps, checkpoint, variables };
         let (measured, watch) = steps_and_saves.run(&mut session, watch)?;
         let Watcher { losses, fetched, fetches, .. } = watch;
         let done = measured.steps.len() as u64;
         let mut report = Report::new(cx, &session, &measured, first, losses, &prediction);
-        // In chunks, the session's program has addresses of its own.
+        // With chunks, the session's program has other addresses than the planned one.
         (report.arena, report.extent, report.drawn) = (arena, extent, drawn);
         if let Some(out) = out {
             out.write_all(report.to_text(self.verbose).as_bytes())
                 .map_err(|e| Error::writing(Path::new("-"), &e))?;
         }
         steps_and_saves.save(&mut session)?;
-        // What is fetched is of the last step, which a signal may have made another one.
+        // Fetched values are those of the last step; they are not written if a signal ended the run before it.
         if let (Some(path), Some(fetches), true) = (&options.out, fetches, done == steps) {
             let fetched = all_fetched(&mut session, fetched, &fetches);
             let types = fetched.iter().map(|(name, stored)| (name.clone(), stored.ty.clone())).collect();
@@ -240,21 +243,21 @@ impl Job<'_> {
         Ok(Ran { report, end })
     }
 
-    /// What messages name.
+    /// The names for messages.
     fn subject(&self) -> Subject<'_> {
         Subject { path: self.path, device: self.device, planned_for: self.planned_for.as_deref() }
     }
 
-    /// The step as a program, which is safe.
+    /// The step as a program that passed the safety check.
     fn program(&self) -> Result<Checked, Error> {
-        // In chunks, it is their number that is limited, and the session looks at that.
+        // With chunks, their number is limited instead, and the session checks it.
         let arena = self.cx.whole_budget().filter(|_| self.options.chunk.is_none());
         let program = program(&self.graph, arena, self.device);
         let program = program.map_err(|e| refused(&self.subject(), &self.graph, e))?;
         Checked::new(program).map_err(|flaw| Error::ours(format!("the lowered step is not safe: {flaw}")))
     }
 
-    /// The nodes whose kernels are fused where the step runs; where each is looked at, none are.
+    /// The groups of nodes whose kernels are fused; empty if the run traces or checks single nodes.
     fn groups(&self, program: &Checked, traces: bool) -> Result<Vec<Group>, Error> {
         let RunOptions { trace, check_numerics, chunk, .. } = self.options;
         let single = traces || trace.is_some() || *check_numerics || chunk.is_some();
@@ -266,8 +269,8 @@ impl Job<'_> {
         }
     }
 
-    /// A session with all bytes that the model has, the inputs of which it has none, and the arena's size and last address.
-    /// The graph and its files are not read any more.
+    /// A session with all bytes of the model, the inputs for which the model has no bytes, and the size and the
+    /// extent of the arena. The graph and its files are not read any more.
     fn open(
         &mut self,
         program: Checked,
@@ -288,7 +291,7 @@ impl Job<'_> {
     }
 }
 
-/// Inputs and initializers that the model has no bytes of.
+/// Inputs and initializers for which the model has no bytes.
 type Open = BTreeMap<String, Type>;
 
 fn open_inputs(program: &Program) -> Open {
@@ -296,8 +299,8 @@ fn open_inputs(program: &Program) -> Open {
     open.map(|given| (given.tensor.name.to_string(), given.tensor.ty.clone())).collect()
 }
 
-/// Says which inputs have values that lmsc chose.
-fn tell_drawn(drawn: &[String]) {
+/// Prints the names of the inputs whose values lmsc chose.
+fn note_drawn(drawn: &[String]) {
     const SHOWN: usize = 4;
     if drawn.is_empty() {
         return;
@@ -321,7 +324,7 @@ fn tell_drawn(drawn: &[String]) {
     note(format!("{count} {verb} not given: {}; --params gives {them}", groups.join(", ")));
 }
 
-/// How many steps there are, and what is saved of them.
+/// The number of steps, and the data for checkpoints.
 struct Steps<'a> {
     subject: Subject<'a>,
     options: &'a RunOptions,
@@ -331,7 +334,7 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    /// Runs the steps, as many at once as there are from one checkpoint to the next.
+    /// Runs the steps, without a stop from one checkpoint to the next.
     fn run<'w>(
         &mut self,
         session: &mut Runner,
@@ -356,14 +359,14 @@ impl Steps<'_> {
                 return Ok((measured, watch));
             }
             watch.tell_last(session.steps());
-            // The run goes on: what was saved before is there, and this may have room later.
+            // The run goes on: the checkpoint before is still there, and the next one may succeed.
             if let Err(error) = self.save(session) {
                 note(format!("step {} is not saved: {error}", session.steps()));
             }
         }
     }
 
-    /// Writes what is to be saved, if anything is.
+    /// Writes a checkpoint, if the call requests one.
     fn save(&mut self, session: &mut Runner) -> Result<(), Error> {
         match &self.options.save {
             Some(path) => self.checkpoint.save(path, &self.variables, session),
@@ -372,7 +375,7 @@ impl Steps<'_> {
     }
 }
 
-/// What is said where a signal has ended a run.
+/// The error of a run that a signal ended.
 fn interrupted(options: &RunOptions, done: u64, steps: u64) -> Error {
     let mut message = format!("interrupted after {done} of {}", words::count(steps as usize, "step"));
     if options.out.is_some() {
@@ -401,7 +404,7 @@ fn planned_pages(model: &lmsc_onnx::Model) -> Option<Bytes> {
     metadata(model, key::PAGES)?.parse().ok().map(Bytes)
 }
 
-/// The target by which steps on the device are predicted. Where there is no such GPU, running them says so.
+/// The target for predictions of steps on the device. If there is no such GPU, the run itself reports it.
 fn predicted_by(device: Device) -> Option<Target> {
     match device {
         Device::Host => Some(Target::built_in("host").expect("the host is built in").clone()),
@@ -409,7 +412,7 @@ fn predicted_by(device: Device) -> Option<Target> {
     }
 }
 
-/// What tells the workspaces of the device's kernels.
+/// The function that computes the workspaces of the device's kernels.
 fn workspaces_of(device: Device) -> Workspaces {
     match device {
         Device::Host => lmsc_runtime::workspaces,
@@ -424,17 +427,17 @@ fn program(graph: &Graph, budget: Option<Bytes>, device: Device) -> Result<Progr
     lower(graph, &Lowering { arena: budget, workspace: &workspace })
 }
 
-/// What messages about a run name.
+/// The names that messages about a run contain.
 #[derive(Clone, Copy)]
 struct Subject<'a> {
     path: &'a Path,
     device: Device,
-    /// The target for which it was planned, if one is known.
+    /// The target for which the step was planned, if it is known.
     planned_for: Option<&'a str>,
 }
 
 impl Subject<'_> {
-    /// The option that plans for the device.
+    /// The option that selects the device as the target of a plan.
     fn target(&self) -> String {
         format!("--target {}", device::target_of(self.device))
     }
@@ -470,7 +473,7 @@ fn not_ready(subject: &Subject<'_>, error: RunError) -> Error {
             return Error::new(Code::MachineMemory, format!("{cannot}: {error}")).with_help(help);
         }
         RunError::DeviceMemory { free, .. } => {
-            // Libraries and kernels take some of what is free.
+            // Libraries and kernels use some of the free memory.
             let help = format!(
                 "free memory of the device, or plan the original for less: {} --budget 90%, or --budget {}",
                 subject.target(),
@@ -496,15 +499,15 @@ fn not_ready(subject: &Subject<'_>, error: RunError) -> Error {
             return Error::new(Code::Missing, format!("{cannot}: {error}"))
                 .with_help("allow the process more threads (ulimit -u, or the container's limit of pids)");
         }
-        // The run is lost, and nothing that was written before.
+        // The run is lost, but not the files written before.
         RunError::Copy { .. } => return Error::new(Code::Failed, error.to_string()),
         RunError::Stopped(_) => return Error::new(Code::Stopped, error.to_string()),
         RunError::Chunk { .. } => return Error::new(Code::Option, format!("--virtual: {error}")),
         RunError::Chunks { needed, bytes, .. } => {
-            let enough = Bytes(needed.saturating_mul(*bytes));
+            let larger = Bytes(needed.saturating_mul(*bytes));
             return Error::new(Code::MachineMemory, format!("{cannot}: {error}")).with_help(format!(
-                "give smaller chunks, or --budget {} ({enough}); or plan with a smaller budget",
-                enough.0
+                "give smaller chunks, or --budget {} ({larger}); or plan with a smaller budget",
+                larger.0
             ));
         }
         RunError::Many { .. } => {
@@ -528,20 +531,20 @@ fn not_ready(subject: &Subject<'_>, error: RunError) -> Error {
     }
 }
 
-/// What the caller sets before each step: by input, one batch or several.
+/// The inputs of each step, by name: one batch or several.
 type Feed = BTreeMap<String, Vec<bytes::Bytes>>;
 
-/// What a session begins with, besides what is in it.
+/// The initial data of a session.
 struct Prepared {
     feed: Feed,
     /// Inputs and initializers whose values lmsc chose.
     drawn: Vec<String>,
     checkpoint: Checkpoint,
-    /// What a step changes.
+    /// The tensors that a step changes.
     variables: BTreeMap<String, Type>,
 }
 
-/// Gives everything its first value.
+/// Sets every input and initializer to its first value.
 fn prepare(args: &RunOptions, graph: &Graph, session: &mut Runner, open: &Open) -> Result<Prepared, Error> {
     let resumed =
         args.resume.as_deref().map(|path| Ok::<_, Error>((path, Tensors::read(path)?))).transpose()?;
@@ -558,7 +561,7 @@ fn prepare(args: &RunOptions, graph: &Graph, session: &mut Runner, open: &Open) 
     first.give(args.params.as_deref(), false)?;
     first.give(args.feeds.as_deref(), true)?;
     first.batches(args.data.as_deref().filter(|path| *path != Path::new("synthetic")))?;
-    // The session counts it.
+    // The session counts the steps.
     if let Some(counter) = steps_input(first.session.program()).filter(|name| !first.feed.contains_key(name))
     {
         first.drawn.remove(&counter);
@@ -593,13 +596,13 @@ struct First<'a> {
     session: &'a mut Runner,
     names: Names,
     checkpoint: Checkpoint,
-    /// What nothing has given yet.
+    /// Inputs and initializers whose values are still random.
     drawn: BTreeMap<String, Value>,
     feed: Feed,
 }
 
 impl First<'_> {
-    /// Random values for all that the model has no bytes of.
+    /// Sets random values for all inputs and initializers for which the model has no bytes.
     fn draw(&mut self, open: &Open, seed: u64) {
         for (name, ty) in open {
             let bytes = synthetic(name, ty, seed);
@@ -608,7 +611,7 @@ impl First<'_> {
         }
     }
 
-    /// The tensors of --params, or of --feeds, whose inputs are fed.
+    /// Sets the tensors of --params, or those of --feeds, which are fed to every step.
     fn give(&mut self, path: Option<&Path>, is_fed: bool) -> Result<(), Error> {
         let Some(path) = path else { return Ok(()) };
         let many = if is_fed { "inputs and initializers" } else { "parameters and inputs" };
@@ -620,7 +623,7 @@ impl First<'_> {
             if !self.names.variables.contains_key(name) {
                 self.checkpoint.give(name, ty, &bytes);
             }
-            // It stays what it is: at every step the same.
+            // The same value is fed to every step.
             if is_fed && self.names.inputs.contains_key(name) {
                 self.feed.insert(name.to_owned(), vec![bytes]);
             }
@@ -628,7 +631,7 @@ impl First<'_> {
         Ok(())
     }
 
-    /// The batches of --data, but of inputs that --feeds gives.
+    /// Sets the batches of --data, except for inputs in --feeds.
     fn batches(&mut self, path: Option<&Path>) -> Result<(), Error> {
         let Some(path) = path else { return Ok(()) };
         let tensors = Tensors::read(path)?;
@@ -641,7 +644,7 @@ impl First<'_> {
             self.drawn.remove(name);
             self.checkpoint.forget(name);
             self.checkpoint.says.batches.insert(name.to_owned(), checkpoint::digest(&all));
-            // There is at least one, also of an input without bytes.
+            // There is at least one batch, also for an input without bytes.
             let count = all.len().checked_div(size).unwrap_or(1);
             let batches = (0..count).map(|i| all.slice(i * size..(i + 1) * size)).collect();
             self.feed.insert(name.to_owned(), batches);
@@ -649,7 +652,8 @@ impl First<'_> {
         Ok(())
     }
 
-    /// The tensors of a checkpoint, but for what is given now, which is compared with what it was.
+    /// Sets the tensors of a checkpoint, except those that the call gives; these are compared with the checkpoint's
+    /// values.
     fn resume(&mut self, path: &Path, tensors: &Tensors) -> Result<(), Error> {
         fits(path, tensors, &self.names.settable, "variables and inputs", false)?;
         let missing = self.names.variables.keys().filter(|name| !tensors.contains(name));
@@ -669,13 +673,13 @@ impl First<'_> {
     }
 }
 
-/// By name, what a step is given.
+/// The types of a step's tensors, by name.
 struct Names {
-    /// All of it.
+    /// All inputs, initializers and variables.
     settable: BTreeMap<String, Type>,
-    /// What the caller may set before each step.
+    /// The inputs that the caller may set before each step.
     inputs: BTreeMap<String, Type>,
-    /// What the step changes.
+    /// The tensors that the step changes.
     variables: BTreeMap<String, Type>,
 }
 
@@ -693,7 +697,7 @@ impl Names {
     }
 }
 
-/// The seed of the run, which is that of the run that is resumed.
+/// The seed of the run; a resumed run keeps its seed.
 fn seed(args: &RunOptions, before: Option<&checkpoint::Says>) -> Result<u64, Error> {
     match (args.seed, before.map(|before| before.seed)) {
         (Some(seed), Some(before)) if seed != before => {
@@ -704,12 +708,12 @@ fn seed(args: &RunOptions, before: Option<&checkpoint::Says>) -> Result<u64, Err
     }
 }
 
-/// The tensors of --params or --feeds in the file at the path.
+/// The tensors of --params or --feeds in the file at this path.
 fn given(path: &Path, settable: &BTreeMap<String, Type>, many: &str) -> Result<Tensors, Error> {
     let is_model = path.extension().is_some_and(|extension| extension == "onnx");
     let mut tensors = if is_model { Tensors::of_model(path)? } else { Tensors::read(path)? };
     if is_model {
-        // Of a model's initializers, constants of its own are no parameters here.
+        // A model's initializers include constants, which are not parameters.
         tensors.retain(|name| settable.contains_key(name));
         if tensors.types().next().is_none() {
             return Err(Error::in_file(
@@ -731,7 +735,7 @@ fn lacks(path: &Path, missing: &[&String]) -> Result<(), Error> {
     Err(Error::in_file(Code::Values, path, message).with_help("give a file that --save wrote for this step"))
 }
 
-/// Refuses tensors that are not of these names and types, and lists what is wrong.
+/// Refuses tensors with other names or types, and lists the faults.
 fn fits(
     path: &Path,
     tensors: &Tensors,
@@ -753,7 +757,7 @@ fn fits(
     }
 }
 
-/// What was computed, and of what is given what was asked for.
+/// The values in `fetched`, with those that the session holds at the end, such as graph inputs.
 fn all_fetched(
     session: &mut Runner,
     mut fetched: BTreeMap<String, Stored>,

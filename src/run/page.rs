@@ -1,4 +1,4 @@
-//! A step as it was simulated and as it ran, for the page that shows both.
+//! The page that shows a step as simulated and as measured.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,10 +13,10 @@ use super::report::{Prediction, Report};
 use super::runner::Runner;
 use super::trace::cause_name;
 
-/// Times in nanoseconds.
+/// Start and end, in nanoseconds.
 type Span = (u64, u64);
 
-/// What the page shows: two timelines, the bytes in use in both, and what each node took.
+/// The data of the page: two timelines, the bytes in use in both, and the time of each node.
 pub(super) fn data(
     path: &Path,
     graph: &Graph,
@@ -93,7 +93,7 @@ pub(super) fn data(
     })
 }
 
-/// From when to when the step ran that took as long as most, from the start of the run.
+/// Start and end of the step with the median time, from the start of the run.
 fn typical(program: &Program, measured: &Measured) -> (Duration, Duration) {
     let is_turn = |event: &&Event| {
         event.stream == Stream::Compute
@@ -103,7 +103,7 @@ fn typical(program: &Program, measured: &Measured) -> (Duration, Duration) {
     let last = measured.events.iter().map(|event| event.ended).max().unwrap_or_default();
     let ends = turns.iter().skip(1).copied().chain([last]);
     let mut steps: Vec<(Duration, Duration)> = turns.iter().copied().zip(ends).collect();
-    // The first finds memory and caches cold.
+    // The first step runs with cold memory and caches.
     if steps.len() > 1 {
         steps.remove(0);
     }
@@ -116,7 +116,7 @@ fn span(prediction: &Prediction, id: NodeId) -> Span {
     (execution.start[index], execution.end[index])
 }
 
-/// When nothing computes in the simulation, and for what the next node waits then.
+/// The times at which nothing computes in the simulation, with the cause of each wait.
 fn simulated_stalls(graph: &Graph, program: &Program, prediction: &Prediction) -> Vec<Value> {
     let mut stalls = Vec::new();
     let mut free = 0;
@@ -170,7 +170,7 @@ fn simulated_memory(graph: &Graph, program: &Program, prediction: &Prediction) -
         .collect()
 }
 
-/// What each node took, as simulated and as measured in most steps; those first that differ most.
+/// The time of each node, simulated and as the measured median, those with the largest difference first.
 fn nodes(graph: &Graph, program: &Program, measured: &Measured, prediction: &Prediction) -> Vec<Value> {
     let mut times: BTreeMap<(Stream, u32), Vec<Duration>> = BTreeMap::new();
     for event in &measured.events {

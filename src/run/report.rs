@@ -1,4 +1,4 @@
-//! What there is to tell about a run, measured and predicted.
+//! The report of a run, measured and predicted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,25 +14,25 @@ use serde_json::json;
 
 use super::runner::{Gpu, Runner};
 
-/// What a step was to take.
+/// The predicted step.
 pub(super) struct Prediction {
     pub(super) execution: Execution,
-    /// The most bytes in use at once that the plan allows.
+    /// The peak that the plan allows, over all timings.
     peak: Bytes,
-    /// What of the operators' time was measured before, in percent; none without a profile.
+    /// The share of the operators' time that was measured for the profile, in percent; `None` without a profile.
     measured_percent: Option<f64>,
     target: String,
 }
 
 impl Prediction {
-    /// The execution of a step by its edges, on the target or as it was measured; over a link of this bandwidth, if it is
-    /// given.
-    /// Nodes of a group are one launch, whose time is that of the bytes that it moves, unless all of them were measured.
+    /// The execution of a step by its edges, with the target's or the profile's costs, and with this link bandwidth
+    /// if it is given. The nodes of a group are one launch; its time is that of the bytes that it moves, unless all
+    /// nodes were measured.
     pub(super) fn new(graph: &Graph, cx: &PassCx, bandwidth: Option<u64>, groups: &[Group]) -> Prediction {
         let (costs, target) = (cx.costs(graph), cx.target());
         let mut link = target.link.for_planning();
         if let Some(bandwidth) = bandwidth {
-            // No faster than this machine copies.
+            // Copies are not faster than this machine's link.
             link.out_bytes_per_second = bandwidth.min(link.out_bytes_per_second);
             link.in_bytes_per_second = bandwidth.min(link.in_bytes_per_second);
         }
@@ -54,7 +54,7 @@ impl Prediction {
         Duration::from_nanos(self.execution.makespan)
     }
 
-    /// By what it is known, in words.
+    /// The source of the prediction, in words.
     fn source(&self) -> String {
         match self.measured_percent {
             Some(percent) => format!("{percent:.0} % of it from a profile"),
@@ -63,7 +63,7 @@ impl Prediction {
     }
 }
 
-/// The nanoseconds of nodes whose kernels are fused: the first one has those of all.
+/// The nanoseconds of nodes with fused kernels: the first node of a group has the time of all.
 fn fused(graph: &Graph, costs: &Costs, groups: &[Group], target: &Target) -> BTreeMap<NodeId, u64> {
     let mut nanos = BTreeMap::new();
     for group in groups {
@@ -79,15 +79,15 @@ fn fused(graph: &Graph, costs: &Costs, groups: &[Group], target: &Target) -> BTr
     nanos
 }
 
-/// What there is to tell about a run.
+/// The report of a run.
 pub(super) struct Report {
     losses: Vec<f32>,
     first: u64,
     steps: Vec<Duration>,
-    /// How long a step was to take, and how that is known.
+    /// The predicted time of a step, and the source of the prediction.
     step: Duration,
     source: String,
-    /// The most bytes of the device in use at once, as measured; what the plan allows; and the device's.
+    /// The measured peak of the device; the peak that the plan allows; and the peak of the program's order.
     peak: Bytes,
     predicted: Bytes,
     in_order: Bytes,
@@ -95,16 +95,16 @@ pub(super) struct Report {
     pub(super) extent: Bytes,
     slab: Bytes,
     budget: Option<Bytes>,
-    /// What chunks come to, where it runs in chunks.
+    /// The chunks of the session, if it has some.
     virtual_: Option<Fragmentation>,
-    /// In a step, to the host and back.
+    /// Bytes that a step copies to the host and back.
     copied: [Bytes; 2],
     copies: [usize; 2],
-    /// How long computing waited for copies in a step, on average.
+    /// The mean time per step that computation waited for copies.
     stalled: Duration,
-    /// How much of the time of all copies passed while something computed, in percent.
+    /// The share of the copies' time that overlapped computation, in percent.
     hidden: Option<f64>,
-    /// The GPU that it ran on.
+    /// The GPU of the run.
     gpu: Option<Gpu>,
     /// Inputs and initializers whose values lmsc chose.
     pub(super) drawn: Vec<String>,
@@ -149,7 +149,7 @@ impl Report {
         }
     }
 
-    /// The median of the steps' times but the first, in which memory is still cold.
+    /// The median of the step times without the first, whose memory is cold.
     pub(super) fn step_time(&self) -> Option<Duration> {
         let mut times = self.steps.get(1..).filter(|rest| !rest.is_empty()).unwrap_or(&self.steps).to_vec();
         times.sort_unstable();
@@ -160,7 +160,7 @@ impl Report {
         self.budget
     }
 
-    /// What stands at the head of a page: pairs of a label and a number.
+    /// The facts at the head of a page: pairs of a label and a value.
     pub(super) fn facts(&self) -> Vec<[String; 2]> {
         let ms = |time: Duration| format!("{:.3} ms", time.as_secs_f64() * 1e3);
         let fact = |label: &str, value: String| [label.to_owned(), value];
@@ -176,7 +176,7 @@ impl Report {
         facts
     }
 
-    /// Bytes of the arena below its last address that are in nothing when most of it is in use.
+    /// Bytes of the arena below its last address that are unused at the peak of the program's order.
     fn lost_in_arena(&self) -> Bytes {
         Bytes(self.extent.0.saturating_sub(self.in_order.0))
     }

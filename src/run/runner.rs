@@ -1,4 +1,4 @@
-//! A program on the device that was asked for.
+//! Runs a program on the host or on a CUDA device.
 
 use std::cmp::Reverse;
 
@@ -15,18 +15,19 @@ pub(super) enum Runner {
     Cuda(Box<cuda::Session>),
 }
 
-/// What there is to say of a GPU.
+/// Facts about a GPU.
 pub(super) struct Gpu {
     /// The vendor's name for it.
     pub(super) name: String,
-    /// What multiplies matrices, and what convolves, if anything is to be convolved.
+    /// The implementations of matrix products, and of convolutions if there are any.
     pub(super) products: String,
     pub(super) convolutions: Option<String>,
-    /// The libraries that it uses.
+    /// The libraries that the session uses.
     pub(super) libraries: Vec<LibraryFacts>,
 }
 
-/// The waits of computing for copies back in the same step, as command and position, those for the largest copies first.
+/// The waits of the compute stream for copies in of the same step, as command and position, those for the largest
+/// copies first.
 fn waits_for_copies(program: &Program) -> Vec<(u32, usize)> {
     let mut found: Vec<(u64, u32, usize)> = Vec::new();
     for (index, command) in (0u32..).zip(program.stream(Stream::Compute)) {
@@ -41,7 +42,7 @@ fn waits_for_copies(program: &Program) -> Vec<(u32, usize)> {
     found.into_iter().map(|(_, command, wait)| (command, wait)).collect()
 }
 
-/// Looks at nothing within a step.
+/// A watch that does nothing.
 struct Unwatched;
 
 impl Watch for Unwatched {
@@ -50,7 +51,7 @@ impl Watch for Unwatched {
     }
 }
 
-/// Calls the same method of either.
+/// Calls the same method of either session.
 macro_rules! either {
     ($runner:expr, $session:ident => $body:expr) => {
         match $runner {
@@ -61,7 +62,7 @@ macro_rules! either {
 }
 
 impl Runner {
-    /// The program, ready to run; the budget bounds chunks, where it runs in some.
+    /// The program, ready to run; the budget limits the number of chunks, if the session has chunks.
     pub(super) fn new(
         program: Checked,
         device: Device,
@@ -72,7 +73,7 @@ impl Runner {
         Ok(match (device, options.chunk) {
             (Device::Cuda { ordinal, graph, precision, own_kernels }, chunk) => {
                 let compiler = Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
-                // Without a driver a compiler is of no use, so what is said of the driver goes first.
+                // Without a driver, a compiler is useless, so a missing driver is reported first.
                 cuda::probe(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
                 let (require_libraries, without_waits) = (options.require_libraries, options.without_waits);
                 let single_kernels = false;
@@ -115,7 +116,7 @@ impl Runner {
         either!(self, session => session.program())
     }
 
-    /// What runs it: the host, or a device as its vendor calls it, with its architecture.
+    /// The device: `host`, or the vendor's name of a GPU with its architecture.
     pub(super) fn device(&self) -> String {
         match self {
             Runner::Host(_) => "host".to_owned(),
@@ -139,14 +140,14 @@ impl Runner {
         either!(self, session => session.traces = traces);
     }
 
-    /// Says whether what a closed gate multiplies is left out: on the host.
+    /// Sets whether operators whose results a closed gate multiplies are skipped; only on the host.
     pub(super) fn skip_closed(&mut self, skips: bool) {
         if let Runner::Host(session) = self {
             session.skip_closed(skips);
         }
     }
 
-    /// The GPU, if it is one.
+    /// Facts about the GPU; `None` on the host.
     pub(super) fn gpu(&self) -> Option<Gpu> {
         match self {
             Runner::Host(_) => None,
@@ -159,7 +160,7 @@ impl Runner {
         }
     }
 
-    /// The bytes of workspace with which a launch does what it does, of those that it has.
+    /// The bytes of its workspace that a launch uses.
     pub(super) fn workspace(&self, index: u32, launch: &Launch) -> u64 {
         match self {
             Runner::Host(_) => launch.workspace.end - launch.workspace.start,
@@ -183,7 +184,7 @@ impl Runner {
         either!(self, session => session.run(steps, watch))
     }
 
-    /// Runs one step; on the host, on a thread that computes, whichever thread calls.
+    /// Runs one step; on the host, on the compute thread.
     pub(super) fn step(&mut self) -> Result<(), RunError> {
         match self {
             Runner::Host(session) => {

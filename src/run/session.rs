@@ -1,4 +1,4 @@
-//! A step that is run from outside, one step after the other.
+//! Runs a compiled step from other programs, one step at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,44 +15,44 @@ use super::{Job, Names, Runner, Subject, fits, lacks, not_ready};
 use crate::cli::{Device, RunOptions};
 use crate::{Code, Compiled, Error, device};
 
-/// Elements, with what they are.
+/// The elements of a tensor, with their type and extents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
-    /// The type of the elements, and the extents.
+    /// The element type and the extents.
     pub ty: TensorType,
     /// The elements in row-major order, little-endian.
     pub bytes: Vec<u8>,
 }
 
-/// A compiled step on a device, with its state, which stays there from step to step.
+/// A compiled step on a device. Its state stays on the device between steps.
 ///
-/// An input or a variable is set by name, and keeps its value until it is set again. Bytes are elements in row-major order,
-/// little-endian; their number is checked, and so is the type where it is given.
+/// Inputs and variables are set by name and keep their values until they are set again. Bytes are elements in
+/// row-major order, little-endian; their number is checked, and so is the type if it is given.
 pub struct Session {
     runner: Runner,
-    /// What messages call the step.
+    /// The name of the step in messages.
     name: String,
     device: Device,
     planned_for: Option<String>,
-    /// What can be set.
+    /// The tensors that can be set.
     settable: BTreeMap<String, TensorType>,
-    /// What the caller may set before each step.
+    /// The inputs that the caller may set before each step.
     inputs: BTreeMap<String, TensorType>,
     variables: BTreeMap<String, TensorType>,
     outputs: BTreeMap<String, TensorType>,
     /// Outputs that are next values of variables.
     next_values: BTreeSet<String>,
-    /// What has no value yet.
+    /// The tensors that have no value yet.
     unset: BTreeSet<String>,
     /// The input that counts steps, unless the caller sets it.
     counter: Option<String>,
     checkpoint: Checkpoint,
     seed: u64,
-    /// Whether a step has failed in the middle, so that the state is not that of any step.
+    /// Whether a step failed before its end, so that the state belongs to no step.
     is_broken: bool,
 }
 
-/// The tensors among the values; a list of tensors cannot be given from outside.
+/// The tensors among the values; lists of tensors cannot be set by a caller.
 fn tensors_of(values: &BTreeMap<String, Type>) -> BTreeMap<String, TensorType> {
     values.iter().filter_map(|(name, ty)| Some((name.clone(), ty.as_tensor()?.clone()))).collect()
 }
@@ -118,38 +118,38 @@ impl Session {
         })
     }
 
-    /// What the caller may set before each step, by name.
+    /// The inputs that the caller may set before each step, by name.
     pub fn inputs(&self) -> &BTreeMap<String, TensorType> {
         &self.inputs
     }
 
-    /// What the step changes and keeps, by name.
+    /// The variables, which the step changes and keeps, by name.
     pub fn variables(&self) -> &BTreeMap<String, TensorType> {
         &self.variables
     }
 
-    /// What the step gives back, by name: its outputs, without the next values of variables.
+    /// The outputs of a step, by name, without the next values of variables.
     pub fn outputs(&self) -> impl Iterator<Item = (&str, &TensorType)> {
         let mine = self.outputs.iter().filter(|(name, _)| !self.next_values.contains(*name));
         mine.map(|(name, ty)| (&**name, ty))
     }
 
-    /// What runs it: `host`, or a GPU as its vendor calls it.
+    /// The device: `host`, or the vendor's name of a GPU.
     pub fn device(&self) -> String {
         self.runner.device()
     }
 
-    /// How many steps have been run.
+    /// The number of steps that have run.
     pub fn steps(&self) -> u64 {
         self.runner.steps()
     }
 
-    /// Says that so many steps have been run, by which random operators and counters of steps go on.
+    /// Sets the number of steps that have run, from which random operators and step counters continue.
     pub fn set_steps(&mut self, steps: u64) {
         self.runner.set_steps(steps);
     }
 
-    /// Sets what random operators draw from, besides their node and the number of the step.
+    /// Sets the seed of random operators; they also depend on their node and the number of the step.
     pub fn set_seed(&mut self, seed: u64) {
         self.seed = seed;
         self.runner.set_seed(seed);
@@ -163,7 +163,7 @@ impl Session {
     /// Sets an input, a variable or a parameter that no step changes.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) naming what is set, where there is nothing of this name or the value is of another type.
+    /// [`Kind::Input`](crate::Kind) with the name, if the step does not have it or the value has another type.
     pub fn set(&mut self, name: &str, ty: Option<&TensorType>, bytes: &[u8]) -> Result<(), Error> {
         self.put(name, ty, bytes)?;
         let ty = &self.settable[name];
@@ -173,7 +173,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sets it, and says nothing of it to the checkpoint.
+    /// Sets the value without a record in the checkpoint.
     fn put(&mut self, name: &str, ty: Option<&TensorType>, bytes: &[u8]) -> Result<(), Error> {
         let Some(expected) = self.settable.get(name) else {
             let instead =
@@ -195,7 +195,7 @@ impl Session {
     /// The value of an input, a variable, a constant or an output of the last step.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) where there is nothing of this name.
+    /// [`Kind::Input`](crate::Kind) for an unknown name.
     pub fn get(&mut self, name: &str) -> Result<Tensor, Error> {
         let Some(ty) = self.settable.get(name).or_else(|| self.outputs.get(name)).cloned() else {
             let names = self.settable.keys().chain(self.outputs.keys()).map(|name| &**name);
@@ -206,11 +206,12 @@ impl Session {
         Ok(Tensor { ty, bytes })
     }
 
-    /// Runs one step with these inputs: name, type if it is to be compared, bytes. The outputs come back, without the next
-    /// values of variables.
+    /// Runs one step with these inputs: name, type if it is to be checked, bytes. Returns the outputs, without the
+    /// next values of variables.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) where an input is not what the step takes, or has no value; [`Kind::Refusal`](crate::Kind) where the device fails.
+    /// [`Kind::Input`](crate::Kind) if an input has the wrong name, type or size, or has no value;
+    /// [`Kind::Refusal`](crate::Kind) if the device fails.
     pub fn step<'a, T: Into<Option<&'a TensorType>>>(
         &mut self,
         inputs: impl IntoIterator<Item = (&'a str, T, &'a [u8])>,
@@ -220,7 +221,7 @@ impl Session {
         names.into_iter().map(|name| Ok((name.clone(), self.get(&name)?))).collect()
     }
 
-    /// Runs one step with these inputs, and copies no output.
+    /// Runs one step with these inputs, without copying outputs.
     ///
     /// # Errors
     /// As [`Session::step`].
@@ -270,7 +271,7 @@ impl Session {
     /// The values of all variables.
     ///
     /// # Errors
-    /// [`Kind::Refusal`](crate::Kind) after a step that has failed.
+    /// [`Kind::Refusal`](crate::Kind) after a failed step.
     pub fn state(&mut self) -> Result<BTreeMap<String, Tensor>, Error> {
         self.is_whole()?;
         let names: Vec<String> = self.variables.keys().cloned().collect();
@@ -280,7 +281,7 @@ impl Session {
     /// Sets variables, and parameters that no step changes, by name.
     ///
     /// # Errors
-    /// As [`Session::set`]; what comes before the first fault is set.
+    /// As [`Session::set`]; the tensors before the first fault are set.
     pub fn load_state<'a>(
         &mut self,
         state: impl IntoIterator<Item = (&'a str, Option<&'a TensorType>, &'a [u8])>,
@@ -288,11 +289,11 @@ impl Session {
         state.into_iter().try_for_each(|(name, ty, bytes)| self.set(name, ty, bytes))
     }
 
-    /// Writes everything that the next step follows from, but for the inputs of each step, to a safetensors file, as
+    /// Writes a safetensors file with everything that determines the next step, except the inputs of each step, as
     /// `lmsc run --save` does.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) where the file cannot be written, or cannot hold a variable's type.
+    /// [`Kind::Input`](crate::Kind) if the file cannot be written, or cannot hold a variable's type.
     pub fn save(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.is_whole()?;
         let path = path.as_ref();
@@ -303,11 +304,12 @@ impl Session {
         self.checkpoint.save(path, &variables, &mut self.runner)
     }
 
-    /// Goes on where [`Session::save`] or `lmsc run --save` stopped: variables, seed, number of steps, and small inputs that
-    /// were set once. Inputs of each step are given again by the caller.
+    /// Continues from a file of [`Session::save`] or `lmsc run --save`: variables, seed, number of steps, and small
+    /// inputs that were set once. The caller sets the inputs of each step again.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) where the file is not of this step, or a constant of the model is another one.
+    /// [`Kind::Input`](crate::Kind) if the file belongs to another step, or if a constant of the model is
+    /// different.
     pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
         let tensors = Tensors::read(path)?;
@@ -317,7 +319,7 @@ impl Session {
         fits(path, &tensors, &settable, "variables and inputs", false)?;
         let missing = self.variables.keys().filter(|name| !tensors.contains(name));
         lacks(path, &missing.collect::<Vec<_>>())?;
-        // What is in the file takes the place of what was set.
+        // Values in the file replace values that were set.
         before.values.retain(|name, _| !tensors.contains(name));
         self.checkpoint.says.follows_constants(&before, path)?;
         let names: Vec<String> = tensors.types().map(|(name, _)| name.to_owned()).collect();

@@ -1,10 +1,11 @@
-//! Data that needs no file: small numbers, the same for the same name and seed.
+//! Random data for inputs without a file: small numbers, the same for the same name and seed.
 
 use lmsc_ir::rng::{Rng, Source};
 use lmsc_ir::{ElementType, TensorType, Type};
 
-/// Bytes for an input of this name and type, such that a training step computes something: variances of 1, moments of 0, a
-/// small learning rate, flags that are set, labels and indices below 2, all other numbers small.
+/// Bytes for an input of this name and type, chosen so that a training step computes meaningful values: variances
+/// of 1, moments of 0, a small learning rate, flags that are set, labels and indices below 2, all other numbers
+/// small.
 pub fn synthetic(name: &str, ty: &Type, seed: u64) -> Vec<u8> {
     let hash =
         name.bytes().fold(seed ^ 0x9e37_79b9, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
@@ -15,7 +16,7 @@ pub fn synthetic(name: &str, ty: &Type, seed: u64) -> Vec<u8> {
     }
 }
 
-/// The number that every element of a float input of this name has; none where they are random.
+/// The value of every element of a float input with this name; `None` if the elements are random.
 pub(super) fn fixed(name: &str) -> Option<f32> {
     match () {
         () if ends_in(name, &["running_var", "saved_var"]) => Some(1.0),
@@ -53,7 +54,7 @@ fn one(name: &str, ty: &TensorType, rng: &mut Rng) -> Vec<u8> {
     }
 }
 
-/// So many bytes of elements of a width.
+/// `size` elements of `WIDTH` bytes each.
 fn each<const WIDTH: usize>(size: usize, mut next: impl FnMut() -> [u8; WIDTH]) -> Vec<u8> {
     let mut bytes = vec![0; size];
     bytes.chunks_exact_mut(WIDTH).for_each(|element| element.copy_from_slice(&next()));

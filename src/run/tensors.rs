@@ -1,4 +1,4 @@
-//! Tensors by name in files: parameters, state and batches.
+//! Tensors by name, in files: parameters, state and batches.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -14,23 +14,23 @@ use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
 
 use crate::{Code, Error, load};
 
-/// The tensors of a file, whose bytes are read when they are asked for. Nothing is mapped: whoever shortens the file causes
-/// an error.
+/// The tensors of a file. Bytes are read on request, and the file is not mapped, so that a truncated file gives an
+/// error.
 pub(super) struct Tensors {
     path: PathBuf,
     by_name: BTreeMap<String, (TensorType, Place)>,
-    /// What the file says besides, if it was saved by `lmsc`.
+    /// The metadata of a file that `lmsc` saved.
     pub(super) says: Option<String>,
 }
 
-/// Where bytes are.
+/// The place of a tensor's bytes.
 enum Place {
     Memory(Bytes),
     File(Arc<Opened>, Range<u64>),
 }
 
 impl Place {
-    /// A part of a whole file.
+    /// A part of the place of a whole file.
     fn part(&self, range: Range<u64>) -> Place {
         match self {
             Place::Memory(bytes) => Place::Memory(bytes.slice(range.start as usize..range.end as usize)),
@@ -39,7 +39,7 @@ impl Place {
     }
 }
 
-/// The key of what a file says besides.
+/// The key of the metadata.
 const SAYS: &str = "lmsc";
 
 const TYPES: [(Dtype, ElementType); 13] = [
@@ -62,7 +62,7 @@ const TYPES: [(Dtype, ElementType); 13] = [
 const LENGTH: u64 = 8;
 
 impl Tensors {
-    /// What the safetensors file at the path holds.
+    /// The tensors of the safetensors file at the path.
     pub(super) fn read(path: &Path) -> Result<Tensors, Error> {
         let reading = |e: io::Error| Error::reading(path, &e);
         let wrong = |e: &dyn std::fmt::Display| {
@@ -85,7 +85,7 @@ impl Tensors {
         Tensors::listed(path, &header, begin, &whole)
     }
 
-    /// What these bytes, of a safetensors file at the path, hold.
+    /// The tensors in these bytes of a safetensors file; `path` is its name in messages.
     pub(super) fn of_bytes(bytes: Bytes, path: &Path) -> Result<Tensors, Error> {
         let (length, header) = SafeTensors::read_metadata(&bytes).map_err(|e| {
             Error::in_file(Code::Malformed, path, format!("no file of the format safetensors: {e}"))
@@ -99,7 +99,7 @@ impl Tensors {
         Tensors::listed(path, &header, LENGTH + length as u64, &Place::Memory(bytes))
     }
 
-    /// The tensors that the header lists, whose bytes begin at `begin` of the whole file.
+    /// The tensors that the header lists. Their bytes begin at `begin` of the whole file.
     fn listed(path: &Path, header: &Metadata, begin: u64, whole: &Place) -> Result<Tensors, Error> {
         let mut by_name = BTreeMap::new();
         let names = header.offset_keys();
@@ -116,7 +116,7 @@ impl Tensors {
         Ok(Tensors { path: path.to_owned(), by_name, says })
     }
 
-    /// The initializers of the ONNX model at the path; their sizes are all that needs to be known of it.
+    /// The initializers of the ONNX model at the path. Only their sizes must be known, not those of other values.
     pub(super) fn of_model(path: &Path) -> Result<Tensors, Error> {
         let model = lmsc_onnx::Model::read(path).map_err(|e| load::not_read(&e))?;
         lmsc_onnx::file::check_external_data(&model).map_err(|e| Error::new(Code::Model, e.message()))?;
@@ -146,12 +146,12 @@ impl Tensors {
         self.by_name.contains_key(name)
     }
 
-    /// Leaves out tensors of names that are not wanted.
+    /// Removes the tensors whose names `wanted` rejects.
     pub(super) fn retain(&mut self, mut wanted: impl FnMut(&str) -> bool) {
         self.by_name.retain(|name, _| wanted(name));
     }
 
-    /// The bytes of the tensor of this name; none if there is none.
+    /// The bytes of the tensor of this name; empty if there is none.
     pub(super) fn bytes(&self, name: &str) -> Result<Bytes, Error> {
         match self.by_name.get(name) {
             None => Ok(Bytes::new()),
@@ -179,7 +179,7 @@ fn header(file: &Opened, path: &Path) -> Result<(u64, Metadata), Error> {
     Ok((length, serde_json::from_slice(&header).map_err(|e| wrong(&e))?))
 }
 
-/// What the format calls elements of the type.
+/// The format's name of the type's elements.
 fn dtype(path: &Path, name: &str, ty: &TensorType) -> Result<Dtype, Error> {
     let known = TYPES.iter().find(|(_, element)| *element == ty.element).map(|(dtype, _)| *dtype);
     known.ok_or_else(|| {
@@ -191,7 +191,7 @@ fn dtype(path: &Path, name: &str, ty: &TensorType) -> Result<Dtype, Error> {
     })
 }
 
-/// Refuses tensors of types that a safetensors file at the path cannot hold.
+/// Refuses tensors of types that a safetensors file cannot hold.
 pub(super) fn check_types<'a>(
     path: &Path,
     types: impl IntoIterator<Item = (&'a str, &'a Type)>,
@@ -210,8 +210,8 @@ pub(super) fn check_types<'a>(
     Ok(())
 }
 
-/// Writes tensors of these types, and what is said besides, into the file: whole or not at all. Bytes are asked for one tensor
-/// after the other.
+/// Writes tensors of these types and the metadata into the file, completely or not at all. Calls `bytes` for one
+/// tensor after the other.
 pub(super) fn write(
     path: &Path,
     types: &BTreeMap<String, TensorType>,
@@ -245,7 +245,7 @@ pub(super) fn write(
             }
             file.write_all(&bytes)?;
         }
-        // Before it takes the place of another file, and hours of training with it, it is on the disk.
+        // The content must be on the disk before it replaces an older checkpoint.
         if file.metadata()?.is_file() { file.sync_all() } else { Ok(()) }
     };
     let written = lmsc_onnx::file::write_whole(path, content);
@@ -263,7 +263,7 @@ impl Files {
         Files { folder: folder.unwrap_or_else(|| PathBuf::from(".")), opened: BTreeMap::new() }
     }
 
-    /// The file at this location, and the bytes of it that are a tensor's.
+    /// The file at this location, and the range of bytes of the tensor.
     fn find(
         &mut self,
         name: &str,
@@ -296,10 +296,11 @@ impl Files {
     }
 }
 
-/// What is larger stays where it is until the session has a place for it; kernels look at nothing larger before they run.
+/// Larger initializers stay in their files until the session has memory for them. Kernels read only smaller ones
+/// while they are prepared.
 const SMALL: u64 = 1 << 16;
 
-/// Brings the bytes of small initializers that lie in files beside the model into the graph.
+/// Reads the bytes of small initializers from files beside the model into the graph.
 pub(super) fn inline_small(graph: &mut Graph, files: &mut Files) -> Result<(), Error> {
     for index in 0..graph.initializers.len() {
         let name = graph.value(graph.initializers[index].value).name.clone();
@@ -318,8 +319,8 @@ pub(super) fn inline_small(graph: &mut Graph, files: &mut Files) -> Result<(), E
     Ok(())
 }
 
-/// Gives `set` the initializers that are still in files, and keeps no more than the digest of each large one: whoever runs
-/// the graph has its bytes now.
+/// Calls `set` for large initializers that are still in files, and keeps only the digest of each large one: the
+/// session has the bytes.
 pub(super) fn let_go(
     graph: &mut Graph,
     files: &mut Files,
@@ -343,7 +344,7 @@ pub(super) fn let_go(
     Ok(())
 }
 
-/// What is wrong with tensors for values of these names and types, all of it; nothing if they fit.
+/// The faults of tensors for values of these names and types; empty if there are none.
 ///
 /// With `batches`, a tensor may have one more dimension in front.
 pub(super) fn mismatches<'a>(

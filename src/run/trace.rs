@@ -1,4 +1,4 @@
-//! What really happened, for Perfetto or chrome://tracing.
+//! The trace of a real run, for Perfetto or chrome://tracing.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use lmsc_ir::program::{Action, Program, Stream, Wait};
 use lmsc_runtime::Event;
 use serde_json::{Value, json};
 
-/// The trace of a run: a row for each stream, a row of what computing waited for, and the bytes of the arena that were in
-/// use.
+/// The trace of a run: a row for each stream, a row for the waits of the compute stream, and the bytes of the arena
+/// in use.
 pub(super) fn trace(program: &Program, events: &[Event]) -> Value {
     let micros = |time: Duration| time.as_nanos() as f64 / 1000.0;
     let mut all: Vec<Value> = Vec::new();
@@ -45,7 +45,7 @@ pub(super) fn trace(program: &Program, events: &[Event]) -> Value {
     json!({ "traceEvents": all, "displayTimeUnit": "ms" })
 }
 
-/// What a command waits for, by its node.
+/// The name of the node for which a command waits.
 pub(super) fn cause_name(program: &Program, wait: &Wait) -> String {
     let action = &program.stream(wait.stream)[wait.command as usize].action;
     let node = action.node().map_or("the caller's turn", |node| node);

@@ -1,4 +1,4 @@
-//! Seeing a run from within.
+//! Observes the steps of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -16,7 +16,7 @@ use super::runner::Runner;
 use crate::cli::RunOptions;
 use crate::{Code, Error};
 
-/// What is to be fetched: a value's name, by the name under which the program computes it.
+/// The values to fetch: by the name under which the program computes a value, the requested names and types.
 pub(super) type Fetches = BTreeMap<Name, Vec<(String, lmsc_ir::TensorType)>>;
 
 /// A tensor and its bytes.
@@ -25,11 +25,12 @@ pub(super) struct Stored {
     pub(super) bytes: bytes::Bytes,
 }
 
-/// Sees a run from within: gives data, keeps losses, looks for what is no number, fetches values of the last step.
+/// The observer of a run: it sets data, keeps losses, looks for values that are not numbers, and fetches values of
+/// the last step.
 pub(super) struct Watcher<'a> {
-    /// Where losses are printed, if they are.
+    /// The output for losses, if they are printed.
     out: Option<&'a mut dyn Write>,
-    /// Whether the user wants no more steps.
+    /// Whether a signal asks to stop after this step.
     signal: Arc<AtomicBool>,
     feed: Feed,
     steps_input: Option<String>,
@@ -38,7 +39,7 @@ pub(super) struct Watcher<'a> {
     checks: bool,
     pub(super) fetches: Option<Fetches>,
     pub(super) fetched: BTreeMap<String, Stored>,
-    /// How many steps there are, and how many have begun.
+    /// The number of steps, and the number of steps that have begun.
     steps: u64,
     begun: u64,
     pub(super) bar: ProgressBar,
@@ -72,22 +73,22 @@ impl<'a> Watcher<'a> {
         })
     }
 
-    /// Keeps the loss of the last step that was run.
+    /// Keeps the loss of the last step.
     pub(super) fn ended(&mut self, session: &mut Runner) {
         let loss = self.loss.as_ref().and_then(|loss| session.get(loss));
         self.losses.extend(loss.as_deref().and_then(float));
     }
 
-    /// Prints the loss of that step, of this number.
+    /// Prints the loss of the last step, with this number.
     pub(super) fn tell_last(&mut self, number: u64) {
         if let (Some(out), Some(_), Some(loss)) = (&mut self.out, &self.loss, self.losses.last()) {
-            // Whoever reads may have seen enough.
+            // The reader of a pipe may have closed it.
             _ = writeln!(out, "step {number}: loss {loss}");
         }
     }
 }
 
-/// The input that has the number of the step, if there is one: `step`, of one integer.
+/// The input that counts the steps, if there is one: `step`, of one integer.
 pub(super) fn steps_input(program: &Program) -> Option<String> {
     let is_count = |given: &&lmsc_ir::program::Given| {
         let tensor = given.tensor.ty.as_tensor();
@@ -108,7 +109,7 @@ impl Watch for Watcher<'_> {
         if let Some(loss) = loss {
             self.losses.push(loss);
             if let Some(out) = &mut self.out {
-                // Who reads may have seen enough.
+                // The reader of a pipe may have closed it.
                 _ = writeln!(out, "step {}: loss {loss}", turn.number);
             }
         }
@@ -154,7 +155,7 @@ impl Watch for Watcher<'_> {
     }
 }
 
-/// The first element that is no number, or an infinite one.
+/// The index of the first element that is NaN or infinite.
 fn no_number(ty: &Type, bytes: &[u8]) -> Option<usize> {
     match ty.as_tensor()?.element {
         ElementType::Float => bytes.as_chunks().0.iter().position(|&b| !f32::from_le_bytes(b).is_finite()),
@@ -173,20 +174,20 @@ fn float(bytes: &[u8]) -> Option<f32> {
     bytes.first_chunk().map(|&bytes| f32::from_le_bytes(bytes))
 }
 
-/// The value of which this is a copy, as a whole.
+/// The value of which this is a complete copy.
 fn copied_from(graph: &Graph, value: ValueId) -> Option<ValueId> {
     let copy = graph.node(graph.producer(value)?);
     (copy.op.is_swap() && copied_elements(copy).is_none()).then(|| copy.operands[0])?
 }
 
-/// By the name under which the program computes it, what is asked for: values, views and copies of them, or all that is
-/// computed.
+/// The values to fetch, by the name under which the program computes them. `names` are values, their views or
+/// copies, or `all`.
 fn fetches(names: &[String], graph: &Graph, program: &Program) -> Result<Fetches, Error> {
     let storages = Storages::of(graph);
     let launches = program.launches().map(|(_, launch)| launch).chain(&program.prelude);
     let results = launches.flat_map(|launch| launch.results.iter().flatten());
     let given = program.given.iter().map(|given| &given.tensor);
-    let there: BTreeSet<&Name> = results.chain(given).map(|tensor| &tensor.name).collect();
+    let computed_names: BTreeSet<&Name> = results.chain(given).map(|tensor| &tensor.name).collect();
     let mut found = Fetches::new();
     let mut add = |name: &str| {
         let value = graph.value_named(name)?;
@@ -195,19 +196,19 @@ fn fetches(names: &[String], graph: &Graph, program: &Program) -> Result<Fetches
         let computed = successors(Some(value), |&value| copied_from(graph, root(value)))
             .flat_map(|value| [value, root(value)])
             .map(|value| &graph.value(value).name)
-            .find(|name| there.contains(name))?;
+            .find(|name| computed_names.contains(name))?;
         found.entry(computed.clone()).or_default().push((name.to_owned(), ty));
         Some(())
     };
     if names.iter().any(|name| name == "all") {
-        there.iter().filter(|name| !name.is_empty()).for_each(|name| _ = add(name));
+        computed_names.iter().filter(|name| !name.is_empty()).for_each(|name| _ = add(name));
         return Ok(found);
     }
     let wrong: Vec<String> = names
         .iter()
         .filter(|name| add(name).is_none())
         .map(|name| {
-            let instead = words::instead(name, there.iter().map(|name| &***name), "values");
+            let instead = words::instead(name, computed_names.iter().map(|name| &***name), "values");
             format!("--fetch {name}: no node computes this value on the device; {instead}")
         })
         .collect();

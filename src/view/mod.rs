@@ -1,4 +1,4 @@
-//! A plan as one looks at it: a self-contained HTML page, or a trace for Perfetto.
+//! Shows a plan: as a self-contained HTML page, or as a trace for Perfetto.
 
 mod picture;
 mod stalls;
@@ -18,17 +18,17 @@ pub(crate) use stalls::hiding_rate;
 use stalls::{Cause, Stall, Waits};
 pub(crate) use tensors::{Ladder, touched};
 
-/// What operators and tensors are called.
+/// The names of operators and tensors.
 pub(crate) trait Names {
-    /// The operator of a tick.
+    /// The name of the operator of a tick.
     fn op(&self, tick: u32) -> String;
-    /// The tensor.
+    /// The name of the tensor.
     fn tensor(&self, tensor: TensorId) -> String;
-    /// Why the tensor may not leave, if it may not.
+    /// The reason why the tensor may not be swapped, if it may not.
     fn stays(&self, tensor: TensorId) -> Option<String>;
 }
 
-/// Names for a problem that knows none: kind and number.
+/// Names for a problem without names: kind and number.
 pub(crate) struct Numbers<'a>(pub(crate) &'a Problem);
 
 impl Names for Numbers<'_> {
@@ -66,7 +66,8 @@ impl Names for OfModel {
     }
 }
 
-/// The page that shows these data, with the version and the call of this program at its foot. `report.html` reads the data.
+/// The page for these data, with the version and the call of this program at its foot. `report.html` reads the
+/// data.
 pub(crate) fn page(data: &Value) -> String {
     let mut data = data.clone();
     data["made_by"] = format!("lmsc {}", env!("CARGO_PKG_VERSION")).into();
@@ -75,12 +76,12 @@ pub(crate) fn page(data: &Value) -> String {
     if is_ours {
         data["command"] = format!("lmsc {}", call[1..].join(" ")).into();
     }
-    // The data stand in a script element, which a `</` would end.
+    // The data are in a script element, which a `</` would end.
     let text = data.to_string().replace("</", "<\\/");
     include_str!("report.html").replacen("/*DATA*/", &text, 1)
 }
 
-/// What the page and the trace show of a plan: times in milliseconds from the start of the step.
+/// The data of the page and the trace for a plan: times in milliseconds from the start of the step.
 ///
 /// # Errors
 /// A [`Flaw`], if the plan is not valid.
@@ -106,10 +107,11 @@ pub(crate) fn plan_data(
     }))
 }
 
-/// What the page draws of several planners' plans, one below the other: the memory over time, and what each engine does when.
+/// The page's data for several planners' plans, one below the other: the memory over time, and the work of each
+/// engine.
 ///
-/// Names stand once, in `names`. A step is `[lane, start, end, colour, name]`, with times in milliseconds, the colour as the page
-/// calls it and the name as its place in `names`.
+/// `names` has each name once. A step is `[lane, start, end, colour, name]`: times in milliseconds, the colour by
+/// its name on the page, and the index of the name in `names`.
 ///
 /// # Errors
 /// A [`Flaw`], if a plan is not valid.
@@ -143,8 +145,8 @@ pub(crate) fn side_by_side(plans: &[(&str, &Plan)], names: &dyn Names) -> Result
     Ok(json!({ "names": names, "plans": rows }))
 }
 
-/// A Chrome trace of [`plan_data`]: one thread an engine, the memory as a counter for each kind of bytes, and an arrow from each
-/// swap-out to the swap-ins of its copy.
+/// A Chrome trace of [`plan_data`]: one thread per engine, the memory as a counter for each class of bytes, and an
+/// arrow from each swap-out to the swap-ins of its copy.
 pub(crate) fn trace(data: &Value) -> String {
     let lanes =
         [("compute", "operator"), ("copies out", "swap-out"), ("copies in", "swap-in"), ("stalls", "stall")];
@@ -192,7 +194,7 @@ pub(crate) fn trace(data: &Value) -> String {
     json!({ "displayTimeUnit": "ms", "traceEvents": events }).to_string()
 }
 
-/// The memory if nothing left, at the times at which the plan runs the operators.
+/// The memory without swaps, at the times at which the plan runs the operators.
 fn before(problem: &Problem, plan: &Plan) -> Vec<Value> {
     let live = problem.live_bytes();
     let mut ran = vec![false; live.len()];
@@ -236,7 +238,7 @@ fn after(plan: &Plan, held: &[schedule::Held]) -> Vec<Value> {
     points
 }
 
-/// What each engine does when; where the compute engine waits is a lane of its own.
+/// The steps of each engine; the waits of the compute engine have their own lane.
 fn steps(plan: &Plan, names: &dyn Names, stalls: &[Stall]) -> Vec<Value> {
     let mut ran = vec![false; plan.op_origin.iter().max().map_or(0, |&m| m as usize + 1)];
     let mut steps = Vec::with_capacity(plan.schedule.steps.len() + stalls.len());

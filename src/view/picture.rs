@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use lmsc_ir::Bytes;
 use serde_json::Value;
 
-/// Pixels: the whole picture, and the corners of the part that shows memory.
+/// Sizes of the picture and of its memory chart, in pixels.
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 420.0;
 const LEFT: f64 = 64.0;
@@ -13,11 +13,11 @@ const RIGHT: f64 = 884.0;
 const TOP: f64 = 56.0;
 const BOTTOM: f64 = 320.0;
 
-/// The lanes of copies: the first top, and the height of one.
+/// The lanes of copies: the top of the first, and the height of one.
 const LANES: f64 = 354.0;
 const LANE: f64 = 14.0;
 
-/// Colours in light and in dark.
+/// Colours for light and dark backgrounds.
 const STYLE: &str = "\
 svg{font:13px system-ui,sans-serif;--ink:#24292f;--dim:#6e7781;--line:#d0d7de;--fill:#2f81f7;--out:#bf8700;--in:#1a7f37;--limit:#cf222e}
 @media (prefers-color-scheme:dark){svg{--ink:#e6edf3;--dim:#8d96a0;--line:#30363d;--fill:#4493f8;--out:#d29922;--in:#3fb950;--limit:#f85149}}
@@ -26,7 +26,7 @@ text{fill:var(--ink)}.dim{fill:var(--dim)}.end{text-anchor:end}.mid{text-anchor:
 .after{fill:var(--fill);fill-opacity:.28;stroke:var(--fill);stroke-width:1.5}.limit{stroke:var(--limit);stroke-width:1.5}
 .limit-text{fill:var(--limit)}.out{fill:var(--out)}.in{fill:var(--in)}";
 
-/// The picture as SVG, for [`super::plan_data`], the title and the budget.
+/// The picture as SVG, for [`super::plan_data`], a title and the budget.
 pub(crate) fn picture(data: &Value, title: &str, budget: u64) -> String {
     let points = |name: &str| -> Vec<(f64, f64)> {
         let rows = data["memory"][name].as_array().into_iter().flatten().filter_map(Value::as_array);
@@ -94,14 +94,14 @@ pub(crate) fn picture(data: &Value, title: &str, budget: u64) -> String {
     out
 }
 
-/// The path that keeps each value until the next, up to the end.
+/// A path of steps: each value holds until the next point, the last one until `end`.
 fn steps(points: &[(f64, f64)], end: f64, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
     let ends = points.iter().skip(1).map(|point| point.0).chain([end]);
     let step = |(&(_, bytes), until): (&(f64, f64), f64)| format!("V{:.1}H{:.1}", y(bytes), x(until));
     points.iter().zip(ends).map(step).collect()
 }
 
-/// From 0 up to `highest`, about five multiples of 1, 2 or 5 times a power of ten.
+/// About five multiples of 1, 2 or 5 times a power of ten, from 0 to `highest`.
 fn ticks(highest: f64) -> Vec<f64> {
     let rough = (highest / 5.0).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(rough.log10().floor());
@@ -110,7 +110,7 @@ fn ticks(highest: f64) -> Vec<f64> {
     (0..=(highest / step).floor() as u32).map(|number| f64::from(number) * step).collect()
 }
 
-/// The text for a place between tags.
+/// The text, escaped for use between tags.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -135,10 +135,10 @@ mod tests {
         });
         let picture = picture(&data, "a < b", 104);
         assert!(picture.contains("<title>a &lt; b</title>"));
-        // The copy takes the first half of the lane, and nothing comes in.
+        // The copy takes the first half of its lane, and there is no copy in.
         assert!(picture.contains("d=\"M64.0 354H474.0v14H64.0Z\"/>"), "{picture}");
         assert!(picture.contains("<path class=\"in\" d=\"\"/>"), "{picture}");
-        // The budget is at half the height of twice as much, less 4 %.
+        // The chart ends at the peak, twice the budget, plus 4 %; the budget's line is at half the peak.
         assert!(picture.contains("<path class=\"limit\" d=\"M64 188.0H884\"/>"), "{picture}");
     }
 }

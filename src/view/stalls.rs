@@ -1,4 +1,4 @@
-//! What the compute engine waits for, and which link would spare it the wait.
+//! The waits of the compute engine, and the link bandwidth that would avoid each.
 
 use lmsc_plan::planners::Plan;
 use lmsc_plan::schedule::{Instruction, PieceId, Step};
@@ -7,26 +7,26 @@ use serde::Serialize;
 /// A time during which no operator runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Stall {
-    /// From the end of the operator before, in nanoseconds.
+    /// The end of the previous operator, in nanoseconds.
     pub(crate) start: u64,
-    /// To the start of the next one, or the end of the step.
+    /// The start of the next operator, or the end of the step.
     pub(crate) end: u64,
-    /// The operator that waits, a tick of the plan's problem; none where the step waits for its last copies.
+    /// The waiting operator, a tick of the plan's problem; `None` if the step waits for its last copies.
     pub(crate) tick: Option<u32>,
     pub(crate) cause: Cause,
-    /// The copy that ends it, if one does: its index among the steps.
+    /// The copy that ends the stall, as an index of the steps; `None` if none does.
     pub(crate) copy: Option<usize>,
 }
 
-/// What ends a stall.
+/// The event that ends a stall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Cause {
-    /// A copy to the device: of what the operator reads, or the next one, for which memory is put aside before.
+    /// A copy to the device: of an operand, or the next one, for which memory is reserved before the operator's.
     CopyIn,
-    /// A copy to the host, which makes room.
+    /// A copy to the host, which frees memory.
     CopyOut,
-    /// Something else that stands before it in the plan's order of allocations.
+    /// Another allocation that precedes the operator's in the plan's order.
     Memory,
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn stalls(plan: &Plan) -> Vec<Stall> {
             let read = ending_at(step.start)
                 .find(|&&(_, _, piece, is_in)| is_in && reads.contains(&plan.schedule.pieces[piece].tensor));
             let left = ending_at(step.start).find(|(.., is_in)| !is_in);
-            // Memory is given out in the plan's order: what stands behind a copy in waits until that one begins.
+            // Memory is allocated in the plan's order: an operator behind a copy in waits until that copy begins.
             let next = ending_at(step.start).find(|(.., is_in)| *is_in);
             let (cause, copy) = match (read, left, next) {
                 (Some(copy), ..) => (Cause::CopyIn, Some(copy.1)),
@@ -91,8 +91,8 @@ pub(crate) fn stalls(plan: &Plan) -> Vec<Stall> {
     stalls
 }
 
-/// The bytes a second with which a copy of so many bytes that starts then would be done before the stall: what hides it
-/// if nothing else changes. None where the copy starts too late for any link.
+/// The bandwidth, in bytes per second, at which a copy of this size and start would end before the stall begins, if
+/// nothing else changes. `None` if the copy starts too late for any bandwidth.
 pub(crate) fn hiding_rate(bytes: u64, copy_start: u64, stall_start: u64, latency: u64) -> Option<u64> {
     let nanos = stall_start.checked_sub(copy_start)?.checked_sub(latency).filter(|&nanos| nanos > 0)?;
     u64::try_from((u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(nanos))).ok()

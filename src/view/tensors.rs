@@ -1,4 +1,5 @@
-//! A row for every tensor of a plan: what happens to it, when, why, and what would change it.
+//! One row per tensor of a plan: its copies and recomputations, the reasons, and the budget or link that would
+//! change them.
 
 use lmsc_ir::Bytes;
 use lmsc_plan::planners::Plan;
@@ -9,36 +10,36 @@ use serde::Serialize;
 use super::stalls::{Stall, rate_for};
 use super::{Names, ms};
 
-/// What happens to a tensor.
+/// The decision about a tensor.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct TensorRow {
     pub(crate) name: String,
     pub(crate) bytes: u64,
     pub(crate) decision: String,
     pub(crate) reason: String,
-    /// When it first begins to leave.
+    /// The start of its first swap-out.
     pub(crate) out_ms: Option<f64>,
-    /// When it is back the last time.
+    /// The end of its last swap-in.
     pub(crate) in_ms: Option<f64>,
-    /// The least time between a copy back and the use that it is for.
+    /// The least slack between a swap-in and the use for which it is made.
     pub(crate) slack_ms: Option<f64>,
-    /// How long operators wait for its copies.
+    /// The time that operators wait for its copies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) waits_ms: Option<f64>,
-    /// The least of the budgets tried from which on it would stay.
+    /// The smallest of the tried budgets from which on it stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stays_from_bytes: Option<u64>,
-    /// A link that hides its copies, if nothing else changes.
+    /// The link bandwidth that hides its copies, if nothing else changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hidden_at_bytes_per_second: Option<u64>,
-    /// The same in words.
+    /// A summary of the three fields before, in words.
     pub(crate) changes: String,
 }
 
-/// The budgets at which a planner was asked again, and what leaves or runs again there, by tensor of the problem asked about.
+/// Larger budgets, each with the tensors of the problem that the planner then swaps or recomputes.
 pub(crate) type Ladder = Vec<(u64, Vec<bool>)>;
 
-/// By tensor of the problem asked about, whether the plan copies it or makes it anew.
+/// By tensor of the problem, whether the plan copies or recomputes it.
 pub(crate) fn touched(problem: &Problem, plan: &Plan) -> Vec<bool> {
     let mut touched = vec![false; problem.tensors.len()];
     let mut seen = vec![false; problem.tensors.len()];
@@ -50,11 +51,11 @@ pub(crate) fn touched(problem: &Problem, plan: &Plan) -> Vec<bool> {
     touched
 }
 
-/// What operators wait for because of one tensor.
+/// The waits of operators that one tensor causes.
 #[derive(Clone, Copy, Default)]
 struct Waiting {
     nanos: u64,
-    /// The largest rate that any of its waits needs; none yet, or none that would do.
+    /// The largest bandwidth that any of its waits needs; 0 if none is known.
     rate: u64,
     never: bool,
 }
@@ -75,44 +76,44 @@ fn waiting(problem: &Problem, plan: &Plan, stalls: &[Stall]) -> Vec<Waiting> {
     waiting
 }
 
-/// What would change the decision and what it costs, in words.
+/// The budget and the link that would change the decision, and its cost, in words.
 fn changes(kept: bool, waits: &Waiting, slack: Option<u64>, stays_from: Option<u64>) -> String {
-    let mut said = Vec::new();
-    said.extend(stays_from.map(|bytes| format!("stays from {}", Bytes(bytes))));
+    let mut parts = Vec::new();
+    parts.extend(stays_from.map(|bytes| format!("stays from {}", Bytes(bytes))));
     if waits.nanos > 0 {
         let cost = format!("costs {:.3} ms", ms(waits.nanos));
-        said.push(if waits.never {
+        parts.push(if waits.never {
             format!("{cost}: its copy begins too late for any link")
         } else {
             format!("{cost}: {:.1} GB/s would hide it", waits.rate as f64 / 1e9)
         });
     } else if let Some(slack) = slack {
-        said.push(format!("hidden, {:.3} ms to spare", ms(slack)));
+        parts.push(format!("hidden, {:.3} ms to spare", ms(slack)));
     }
-    if said.is_empty() && !kept {
-        said.push("no budget tried would let it stay".to_owned());
+    if parts.is_empty() && !kept {
+        parts.push("no budget tried would let it stay".to_owned());
     }
-    said.join("; ")
+    parts.join("; ")
 }
 
-/// What a plan does with a tensor.
+/// The copies and recomputations of a tensor in a plan.
 #[derive(Default, Clone)]
 struct Moves {
-    /// When it first begins to leave.
+    /// The start of its first swap-out.
     out: Option<u64>,
-    /// When it is back the last time.
+    /// The end of its last swap-in.
     back: Option<u64>,
-    /// The least time between a copy back and the use that it is for.
+    /// The least slack between a swap-in and the use for which it is made.
     slack: Option<u64>,
     /// Bytes that are copied out.
     moved: u64,
-    /// Number of copies back.
+    /// Number of swap-ins.
     times: u32,
-    /// Number of times that it is computed again.
+    /// Number of recomputations.
     again: u32,
 }
 
-/// By tensor of the problem asked about, what the plan does with it.
+/// By tensor of the problem, its moves in the plan.
 fn moves(problem: &Problem, plan: &Plan) -> Vec<Moves> {
     let mut all = vec![Moves::default(); problem.tensors.len()];
     let of = |tensor: TensorId| plan.tensor_origin[tensor].as_u32() as usize;
@@ -155,7 +156,8 @@ fn moves(problem: &Problem, plan: &Plan) -> Vec<Moves> {
 }
 
 impl Moves {
-    /// The decision about a tensor of `bytes` bytes and its reason; `stays` says why it is not touched.
+    /// The decision about a tensor of `bytes` bytes and the reason; `stays` gives the reason for a tensor that does
+    /// not move.
     fn decision(&self, bytes: u64, stays: impl FnOnce() -> String) -> (String, String) {
         match self {
             Moves { moved: 0, again: 0, times: 0, .. } => ("kept".to_owned(), stays()),
@@ -176,7 +178,7 @@ impl Moves {
     }
 }
 
-/// The rows of all tensors; `ladder` from small budgets to large ones, where it was asked for.
+/// The rows of all tensors. `ladder` goes from small budgets to large ones, if the call requests it.
 pub(crate) fn tensors(
     problem: &Problem,
     plan: &Plan,

@@ -3,22 +3,22 @@ use std::ops::Range;
 
 use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, Op, Place, TensorType, Type, ValueId};
 
-/// Constants that were made, by the type and the bytes.
+/// The constants that the pass added, by type and bytes.
 #[derive(Default)]
 pub(super) struct Constants(BTreeMap<(ElementType, Vec<u64>, Vec<u8>), ValueId>);
 
-/// Adds the nodes that take the place of one.
+/// Adds the nodes that replace one node.
 pub(super) struct Builder<'g> {
     graph: &'g mut Graph,
     constants: &'g mut Constants,
     origin: NodeId,
     nodes: Vec<NodeId>,
-    /// Constants that were made for this node.
+    /// Constants that were added for this node.
     made: Vec<(ElementType, Vec<u64>, Vec<u8>)>,
     results: BTreeMap<usize, ValueId>,
 }
 
-/// What was built: the nodes in their order, and by index what takes the place of results.
+/// The nodes that were added, in order, and the values that replace results, by index.
 pub(super) struct Built {
     pub(super) nodes: Vec<NodeId>,
     pub(super) results: BTreeMap<usize, ValueId>,
@@ -33,7 +33,7 @@ impl<'g> Builder<'g> {
         Built { nodes: self.nodes, results: self.results }
     }
 
-    /// Gives up: what was added is in no order, and its constants must not be found.
+    /// Gives up: the added nodes are in no order, so their constants must not be reused.
     pub(super) fn forget(self) {
         for key in self.made {
             self.constants.0.remove(&key);
@@ -48,27 +48,27 @@ impl<'g> Builder<'g> {
         self.graph.node(self.origin)
     }
 
-    /// The operand, if it is there.
+    /// The operand, if the node has it.
     pub(super) fn operand(&self, index: usize) -> Option<ValueId> {
         self.node().operands.get(index).copied().flatten()
     }
 
-    /// The operand, if it is there and a tensor of floats.
+    /// The operand, if the node has it and it is a tensor of floats.
     pub(super) fn floats(&self, index: usize) -> Option<ValueId> {
         self.operand(index).filter(|&value| self.ty(value).is_some_and(|ty| ty.element == ElementType::Float))
     }
 
-    /// Whether the node has a result of this index, asked for or not.
+    /// Whether the node has a result of this index, named or not.
     pub(super) fn has_result(&self, index: usize) -> bool {
         index < self.node().results.len()
     }
 
-    /// Whether somebody asks for the result.
+    /// Whether the result is named, so that other nodes may read it.
     pub(super) fn wants(&self, index: usize) -> bool {
         self.node().results.get(index).copied().flatten().is_some()
     }
 
-    /// The type of the result, if somebody asks for it.
+    /// The type of the result, if it is named.
     pub(super) fn wanted(&self, index: usize) -> Option<TensorType> {
         self.ty(self.node().results.get(index).copied().flatten()?)
     }
@@ -110,7 +110,8 @@ impl<'g> Builder<'g> {
         }
     }
 
-    /// The list of so many integers, or as many of the default.
+    /// A list of `count` integers, or `count` times the default; `None` if the attribute has another type or
+    /// length.
     pub(super) fn ints(&self, name: &str, count: usize, default: i64) -> Option<Vec<i64>> {
         match self.node().attribute(name) {
             None => Some(vec![default; count]),
@@ -126,14 +127,14 @@ impl<'g> Builder<'g> {
         }
     }
 
-    /// The attribute's axis, counted from the front.
+    /// The axis in the attribute, counted from the front.
     pub(super) fn axis(&self, default: i64, rank: usize) -> Option<usize> {
         let axis = self.int("axis", default)?;
         let axis = if axis < 0 { axis + rank as i64 } else { axis };
         usize::try_from(axis).ok().filter(|&axis| axis < rank)
     }
 
-    /// Adds a node of ONNX's; returns what it computes.
+    /// Adds a node with an operator of ONNX; returns its results.
     pub(super) fn many<'a>(
         &mut self,
         op: &str,
@@ -155,7 +156,7 @@ impl<'g> Builder<'g> {
         self.graph.node(id).results.to_vec()
     }
 
-    /// The same, of one result.
+    /// As `many`, for one result.
     pub(super) fn add<'a>(
         &mut self,
         op: &str,
@@ -171,20 +172,20 @@ impl<'g> Builder<'g> {
         Some(self.add(op, [], &[x], ty))
     }
 
-    /// An operator of two operands of one element type, stretched to each other's extents.
+    /// Adds an operator of two operands of one element type, with broadcasting.
     pub(super) fn binary(&mut self, op: &str, a: ValueId, b: ValueId) -> Option<ValueId> {
-        let dims = stretched(&self.dims(a), &self.dims(b))?;
+        let dims = broadcast(&self.dims(a), &self.dims(b))?;
         let compares = ["Equal", "Greater"].contains(&op);
         let element = if compares { ElementType::Bool } else { self.ty(a)?.element };
         Some(self.add(op, [], &[a, b], TensorType::new(element, dims)))
     }
 
-    /// A float of no dimension.
+    /// A float scalar.
     pub(super) fn scalar(&mut self, value: f32) -> ValueId {
         self.constant(TensorType::new(ElementType::Float, []), value.to_le_bytes().to_vec())
     }
 
-    /// An integer of no dimension.
+    /// An integer scalar.
     pub(super) fn integer(&mut self, value: i64) -> ValueId {
         self.constant(TensorType::new(ElementType::Int64, []), value.to_le_bytes().to_vec())
     }
@@ -195,7 +196,7 @@ impl<'g> Builder<'g> {
         self.constant(TensorType::new(ElementType::Int64, [values.len() as u64]), bytes)
     }
 
-    /// A constant of the type, made once in a graph.
+    /// A constant of the type; equal constants of a graph are added once.
     pub(super) fn constant(&mut self, ty: TensorType, bytes: Vec<u8>) -> ValueId {
         let key = (ty.element, ty.dims.clone(), bytes.clone());
         if let Some(&known) = self.constants.0.get(&key) {
@@ -215,7 +216,7 @@ impl<'g> Builder<'g> {
         self.add("ConstantOfShape", [("value", zero)], &[shape], TensorType::new(ElementType::Float, dims))
     }
 
-    /// The value as floats or as 64-bit integers.
+    /// The value, cast to floats or to 64-bit integers.
     pub(super) fn cast(&mut self, x: ValueId, to: ElementType) -> Option<ValueId> {
         // The numbers are those of ONNX's `TensorProto.DataType`.
         let code = match to {
@@ -233,7 +234,7 @@ impl<'g> Builder<'g> {
     }
 
     pub(super) fn reshape(&mut self, x: ValueId, dims: &[u64]) -> Option<ValueId> {
-        // A 0 would stand for the operand's extent.
+        // A 0 would mean the operand's extent.
         if dims.contains(&0) {
             return None;
         }
@@ -242,7 +243,7 @@ impl<'g> Builder<'g> {
         Some(self.add("Reshape", [], &[x, shape], ty))
     }
 
-    /// The elements from one place to another along an axis.
+    /// The slice of a range along one axis.
     pub(super) fn slice(&mut self, x: ValueId, axis: usize, range: Range<u64>) -> Option<ValueId> {
         let mut ty = self.ty(x)?;
         *ty.dims.get_mut(axis)? = range.end - range.start;
@@ -250,7 +251,7 @@ impl<'g> Builder<'g> {
         Some(self.add("Slice", [], &[x, from, to, along], ty))
     }
 
-    /// The tensors one after the other along an axis.
+    /// The tensors, concatenated along an axis.
     pub(super) fn concat(&mut self, parts: &[ValueId], axis: usize) -> Option<ValueId> {
         let mut ty = self.ty(*parts.first()?)?;
         ty.dims[axis] = parts.iter().map(|&part| self.dims(part)[axis]).sum();
@@ -260,7 +261,7 @@ impl<'g> Builder<'g> {
         }
     }
 
-    /// The product of matrices, the first of which may be several, one after the other.
+    /// The matrix product; `a` may have batch dimensions.
     pub(super) fn matmul(&mut self, a: ValueId, b: ValueId) -> Option<ValueId> {
         let (mut ty, columns) = (self.ty(a)?, *self.dims(b).last()?);
         *ty.dims.last_mut()? = columns;
@@ -287,7 +288,7 @@ impl<'g> Builder<'g> {
         Some(self.add("ReduceSum", [("keepdims", i64::from(keeps).into())], &[x, axes], result))
     }
 
-    /// Has the value take the place of the result; nothing where nobody asks for it or the types differ.
+    /// Replaces the result by the value; does nothing if the result is not named, and `None` if the types differ.
     pub(super) fn give(&mut self, index: usize, value: ValueId) -> Option<()> {
         let Some(ty) = self.wanted(index) else { return Some(()) };
         if self.ty(value)? != ty {
@@ -296,7 +297,7 @@ impl<'g> Builder<'g> {
         self.give_written(index, value)
     }
 
-    /// The same for what is written, whether somebody asks for it or not. What is given stands for one result only.
+    /// The same for a result that is written in place, even if it is not named. A value replaces only one result.
     pub(super) fn give_written(&mut self, index: usize, value: ValueId) -> Option<()> {
         let own = self.graph.producer(value).is_some_and(|node| self.nodes.contains(&node));
         let producer = self.graph.producer(value).map(|node| self.graph.node(node));
@@ -308,8 +309,8 @@ impl<'g> Builder<'g> {
     }
 }
 
-/// The extents to which tensors of these are stretched.
-fn stretched(a: &[u64], b: &[u64]) -> Option<Vec<u64>> {
+/// The broadcast of the extents; `None` if they do not match.
+fn broadcast(a: &[u64], b: &[u64]) -> Option<Vec<u64>> {
     let rank = a.len().max(b.len());
     let extent = |dims: &[u64], i: usize| (i + dims.len()).checked_sub(rank).map_or(1, |i| dims[i]);
     let of = |i| match (extent(a, i), extent(b, i)) {

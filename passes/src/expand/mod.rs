@@ -1,4 +1,4 @@
-//! Training operators of onnxruntime and of ours, written in operators of ONNX.
+//! Expands training operators of onnxruntime and of lmsc into operators of ONNX.
 
 mod builder;
 mod recurrent;
@@ -12,7 +12,7 @@ use lmsc_ir::{Graph, NodeId, Op, Phase, StorageId, Storages, Update, ValueId, re
 use crate::clean_up::not_planned;
 use crate::{Kind, Outcome, Pass, PassCx, PassError, PassOption};
 
-/// From this version of ONNX's operators on, axes to add over are an operand, which expansions rely on.
+/// Expansions pass the axes of reductions as an operand, which ONNX's operators take since this version.
 const OPSET: i64 = 13;
 
 const GRADIENTS: PassOption = PassOption::flag(
@@ -23,9 +23,11 @@ const GRADIENTS: PassOption = PassOption::flag(
 const OPTIMIZERS: PassOption =
     PassOption::flag("optimizers", "whether operators that update variables are expanded", true);
 
-/// Replaces gradient and optimizer operators that only onnxruntime-training has by standard ones that compute the same.
+/// Replaces gradient and optimizer operators that only onnxruntime-training has by standard operators that compute
+/// the same.
 ///
-/// What has no rule, or none for its attributes or types, stays and is told. The graph must not be planned yet.
+/// A node without a rule, or whose attributes or types its rule does not take, stays and is counted in a remark.
+/// The graph must not be planned yet.
 pub(crate) struct ExpandTrainingOps;
 
 impl Pass for ExpandTrainingOps {
@@ -140,7 +142,8 @@ impl Pass for ExpandTrainingOps {
     }
 }
 
-/// Has the graph give the new values of variables that these nodes compute: operators of ONNX write nothing in place.
+/// Makes the new values of variables that these nodes compute graph outputs: operators of ONNX write nothing in
+/// place.
 fn give_updates(graph: &mut Graph, nodes: impl Iterator<Item = NodeId>) {
     let updates =
         |id: NodeId| graph.node(id).updates.iter().map(move |update| (id, *update)).collect::<Vec<_>>();
@@ -153,8 +156,8 @@ fn give_updates(graph: &mut Graph, nodes: impl Iterator<Item = NodeId>) {
     }
 }
 
-/// Has what writes a variable wait for what reads its old value, where no edge orders them yet: a node that did both, the
-/// reading and what leads to the update, may be several now.
+/// Adds edges so that a node that writes a variable waits for all readers of its old value: an expanded node that
+/// read and wrote it may now be several nodes.
 fn order_updates(graph: &mut Graph) {
     let storages = Storages::of(graph);
     let mut readers: BTreeMap<StorageId, Vec<NodeId>> = BTreeMap::new();
@@ -176,7 +179,7 @@ fn order_updates(graph: &mut Graph) {
     }
 }
 
-/// What was done to how many nodes, by operator.
+/// The remark that counts nodes by operator; empty if there are none.
 fn remark(what: &str, counts: &BTreeMap<String, usize>) -> Vec<String> {
     let list: Vec<String> = counts.iter().map(|(op, count)| format!("{count} {op}")).collect();
     let total = words::count(counts.values().sum(), "node");

@@ -1,10 +1,11 @@
-//! Rules of recurrent layers: each of their steps by itself, as ONNX has no operator that keeps what gradients need.
+//! Rules of recurrent layers, unrolled into steps, as ONNX has no operator that keeps the values that gradients
+//! need.
 
 use lmsc_ir::ValueId;
 
 use super::builder::Builder;
 
-/// Extents, and which way the directions go.
+/// Extents, and whether the only direction is the reverse one.
 struct Layer {
     steps: u64,
     batch: u64,
@@ -15,7 +16,7 @@ struct Layer {
 }
 
 impl Layer {
-    /// Of an LSTM, from X and R, the operands 0 and 2; the lengths of sequences, an operand too, must not be given.
+    /// The layer of an LSTM, from X and R, its operands 0 and 2. `None` if the operand `lengths` is given.
     fn of(b: &Builder<'_>, lengths: usize) -> Option<Layer> {
         let (x, r) = (b.dims(b.floats(0)?), b.dims(b.floats(2)?));
         let (&[steps, batch, inputs], &[directions, width, hidden]) = (&x[..], &r[..]) else { return None };
@@ -37,7 +38,7 @@ impl Layer {
         (is_usual && !changed && fits && b.operand(lengths).is_none()).then_some(layer)
     }
 
-    /// The steps in the order in which a direction takes them.
+    /// The order of the steps in a direction.
     fn order(&self, direction: u64) -> Vec<u64> {
         let mut steps: Vec<u64> = (0..self.steps).collect();
         if self.reverse || direction == 1 {
@@ -46,7 +47,7 @@ impl Layer {
         steps
     }
 
-    /// The state of a direction that an operand gives, or zeros.
+    /// The initial state of a direction: a part of the operand, or zeros.
     fn state(&self, b: &mut Builder<'_>, index: usize, direction: u64) -> Option<ValueId> {
         match b.operand(index) {
             Some(states) => part(b, states, 0, direction),
@@ -54,14 +55,14 @@ impl Layer {
         }
     }
 
-    /// So many parts of the columns.
+    /// The first `N` gates, each `hidden` columns.
     fn gates<const N: usize>(&self, b: &mut Builder<'_>, x: ValueId) -> Option<[ValueId; N]> {
         let gates = (0..N as u64).map(|gate| b.slice(x, 1, gate * self.hidden..(gate + 1) * self.hidden));
         gates.collect::<Option<Vec<_>>>()?.try_into().ok()
     }
 }
 
-/// One element of an axis, without it.
+/// The element of the axis at `index`, without that axis.
 fn part(b: &mut Builder<'_>, x: ValueId, axis: usize, index: u64) -> Option<ValueId> {
     let mut dims = b.dims(x);
     let part = if dims.get(axis) == Some(&1) { x } else { b.slice(x, axis, index..index + 1)? };
@@ -69,7 +70,7 @@ fn part(b: &mut Builder<'_>, x: ValueId, axis: usize, index: u64) -> Option<Valu
     b.reshape(part, &dims)
 }
 
-/// Tensors of the same extents beside each other along a new axis.
+/// Tensors of the same extents, stacked along a new axis.
 fn stack(b: &mut Builder<'_>, parts: &[ValueId], axis: usize) -> Option<ValueId> {
     let parts = parts.iter().map(|&part| {
         let mut dims = b.dims(part);
@@ -132,8 +133,8 @@ pub(super) fn lstm(b: &mut Builder<'_>) -> Option<()> {
             let (i, o, f, c) = (i?, o?, f?, b.unary("Tanh", c)?);
             let (stays, new) = (b.binary("Mul", f, cell)?, b.binary("Mul", i, c)?);
             cell = b.binary("Add", stays, new)?;
-            let bent = b.unary("Tanh", cell)?;
-            h = b.binary("Mul", o, bent)?;
+            let cell_tanh = b.unary("Tanh", cell)?;
+            h = b.binary("Mul", o, cell_tanh)?;
             kept[step as usize] = Some([h, cell, b.concat(&[i, o, f, c], 1)?]);
         }
         let kept: Vec<[ValueId; 3]> = kept.into_iter().collect::<Option<_>>()?;
@@ -155,8 +156,8 @@ pub(super) fn lstm(b: &mut Builder<'_>) -> Option<()> {
     Some(())
 }
 
-/// `LSTMGrad(X, W, R, lengths, h0, c0, Y, cells, gates, dY, dYh, dYc → dX, dW, dR, dB, dh0, dc0)`: the steps against their
-/// direction, then products over all of them.
+/// `LSTMGrad(X, W, R, lengths, h0, c0, Y, cells, gates, dY, dYh, dYc → dX, dW, dR, dB, dh0, dc0)`: the steps in
+/// reverse order, then products over all steps.
 pub(super) fn lstm_grad(b: &mut Builder<'_>) -> Option<()> {
     let layer = Layer::of(b, 3)?;
     let (x, w, r) = (b.floats(0)?, b.floats(1)?, b.floats(2)?);
@@ -175,7 +176,7 @@ pub(super) fn lstm_grad(b: &mut Builder<'_>) -> Option<()> {
         let (h0, c0) = (layer.state(b, 4, direction)?, layer.state(b, 5, direction)?);
         let (mut dh, mut dc) = (layer.state(b, 10, direction)?, layer.state(b, 11, direction)?);
         let order = layer.order(direction);
-        // By step, the gradient of the sums that gates are of, and the state before it.
+        // By step, the gradient of the sums before the gates' activations, and the state before the step.
         let mut kept = vec![None; layer.steps as usize];
         for (place, &step) in order.iter().enumerate().rev() {
             let before = place.checked_sub(1).map(|place| order[place]);
@@ -189,14 +190,14 @@ pub(super) fn lstm_grad(b: &mut Builder<'_>) -> Option<()> {
             }
             let (here, cell) = (part(b, gates, 0, step)?, part(b, cells, 0, step)?);
             let [i, o, f, c] = layer.gates(b, here)?;
-            let bent = b.unary("Tanh", cell)?;
-            let slope = slope_of_tanh(b, bent)?;
+            let cell_tanh = b.unary("Tanh", cell)?;
+            let slope = slope_of_tanh(b, cell_tanh)?;
             let through = product(b, &[dh, o, slope])?;
             let d_cell = b.binary("Add", dc, through)?;
             let slopes = [i, o, f].map(|gate| slope_of_sigmoid(b, gate));
             let new = [
                 product(b, &[d_cell, c, slopes[0]?])?,
-                product(b, &[dh, bent, slopes[1]?])?,
+                product(b, &[dh, cell_tanh, slopes[1]?])?,
                 product(b, &[d_cell, cell_before?, slopes[2]?])?,
                 {
                     let slope = slope_of_tanh(b, c)?;

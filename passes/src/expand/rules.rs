@@ -1,4 +1,5 @@
-//! A rule for each operator: what it computes, in operators of ONNX. A rule that gives up answers `None`.
+//! One rule for each operator, which rebuilds it from operators of ONNX. A rule returns `None` if it does not
+//! apply.
 
 use std::f32::consts::{FRAC_1_SQRT_2, PI};
 
@@ -12,7 +13,7 @@ pub(super) type Rule = fn(&mut Builder<'_>) -> Option<()>;
 const MS: &str = "com.microsoft";
 const LMSC: &str = "ai.lmsc";
 
-/// One row an operator.
+/// One row per operator.
 #[rustfmt::skip]
 const RULES: &[(&str, &str, Rule)] = &[
     ("", "AveragePoolGrad", average_pool_grad),
@@ -52,7 +53,7 @@ pub(super) fn rule((domain, name): (&str, &str)) -> Option<Rule> {
     RULES.iter().find(|row| (row.0, row.1) == (domain, name)).map(|row| row.2)
 }
 
-/// Which result would be the variable's new value, if somebody asked for it.
+/// The index of the result that is the variable's new value.
 pub(super) fn written(graph: &Graph, id: NodeId, variable: ValueId) -> Option<usize> {
     let node = graph.node(id);
     let writes = node.op.effects().writes.iter();
@@ -124,13 +125,14 @@ fn gelu_grad(b: &mut Builder<'_>) -> Option<()> {
     b.give(0, dx)
 }
 
-/// √(2/π), and the factor of the cube, of the approximation of Gelu by tanh.
+/// √(2/π), and that times the factor of the cube, in the tanh approximation of Gelu.
 fn fast_gelu_factors() -> (f32, f32) {
     let root = (2.0 / PI).sqrt();
     (root, root * 0.044_715)
 }
 
-/// `X`, its square, and `tanh(√(2/π) · (X + 0.044715 · X³))`, the operand `index + 1` added to the operand `index`.
+/// `X`, its square, and `tanh(√(2/π) · (X + 0.044715 · X³))`, where `X` is the operand `index` plus the operand
+/// `index + 1`, if the node has that.
 fn fast_gelu_parts(b: &mut Builder<'_>, index: usize) -> Option<[ValueId; 3]> {
     let mut x = b.floats(index)?;
     if b.operand(index + 1).is_some() {
@@ -219,7 +221,7 @@ fn matmul(b: &mut Builder<'_>) -> Option<()> {
     b.give(0, y)
 }
 
-/// The standard operator takes the extents as an operand since version 13.
+/// Since version 13, the standard operator takes the extents as an operand.
 fn split(b: &mut Builder<'_>) -> Option<()> {
     let (x, extents) = (b.operand(0)?, b.operand(1)?);
     let axis = b.int("axis", 0)?;
@@ -232,7 +234,7 @@ fn count_results(b: &Builder<'_>) -> usize {
     (0..).take_while(|&i| b.has_result(i)).count()
 }
 
-/// Its second result is the extents of the parts.
+/// The second result is the extents of the parts.
 fn concat(b: &mut Builder<'_>) -> Option<()> {
     let parts: Vec<ValueId> = (0..).map_while(|i| b.operand(i)).collect();
     let axis = b.axis(0, b.dims(*parts.first()?).len())?;
@@ -248,17 +250,17 @@ fn concat(b: &mut Builder<'_>) -> Option<()> {
     Some(())
 }
 
-/// What the attributes of a convolution or of a pooling window say.
+/// The attributes of a convolution or of a pooling window.
 struct Window {
     strides: Vec<i64>,
     dilations: Vec<i64>,
-    /// The first half is before the first elements.
+    /// First the padding before each axis, then the padding after each.
     pads: Vec<i64>,
     group: u64,
 }
 
 impl Window {
-    /// Of a node whose tensors have so many dimensions of space.
+    /// The window of a node whose tensors have `axes` spatial dimensions.
     fn of(b: &Builder<'_>, axes: usize) -> Option<Window> {
         let padded = b.text("auto_pad").is_none_or(|pad| pad == b"NOTSET");
         (axes > 0 && padded).then_some(())?;
@@ -279,7 +281,7 @@ impl Window {
         ]
     }
 
-    /// What comes back to an image from positions: a transposed convolution.
+    /// The gradient of an image from that of its positions: a transposed convolution.
     fn image(&self, b: &mut Builder<'_>, positions: ValueId, w: ValueId, ty: TensorType) -> Option<ValueId> {
         let (axes, extents, kernel) = (self.strides.len(), b.dims(positions), b.dims(w));
         let missing = |i: usize| {
@@ -297,8 +299,8 @@ impl Window {
         Some(b.add("ConvTranspose", attributes, &[positions, w], ty))
     }
 
-    /// The gradient of weights of these extents, between an image and positions: a convolution of the one with the other,
-    /// both with batch and channels exchanged and strides as dilations.
+    /// The gradient of weights of these extents, between an image and positions: a convolution of the image with
+    /// the positions, both with batch and channels exchanged, and with strides as dilations.
     fn weights(
         &self,
         b: &mut Builder<'_>,
@@ -352,14 +354,14 @@ impl Window {
     }
 }
 
-/// The number of dimensions of space of tensors that have as many of all.
+/// The number of spatial dimensions of tensors of one rank.
 fn space(b: &Builder<'_>, tensors: &[ValueId]) -> Option<usize> {
     let rank = b.dims(*tensors.first()?).len();
     let same = tensors.iter().all(|&tensor| b.dims(tensor).len() == rank);
     rank.checked_sub(2).filter(|_| same)
 }
 
-/// The sum over all but channels.
+/// The sum over all axes but channels.
 fn bias_grad(b: &mut Builder<'_>, dy: ValueId) -> Option<()> {
     if b.wants(2) {
         let others = all_but_channels(b.dims(dy).len());
@@ -402,7 +404,7 @@ fn conv_transpose_grad(b: &mut Builder<'_>) -> Option<()> {
     bias_grad(b, dy)
 }
 
-/// dY over the number of elements that each average counts, back at all of them: a transposed convolution with ones.
+/// dY divided by the number of elements of each average, then a transposed convolution with ones.
 fn average_pool_grad(b: &mut Builder<'_>) -> Option<()> {
     let (dy, ty) = (b.floats(0)?, b.wanted(0)?);
     let positions = b.dims(dy);
@@ -412,7 +414,7 @@ fn average_pool_grad(b: &mut Builder<'_>) -> Option<()> {
     b.has("kernel_shape").then_some(())?;
     let kernel = b.ints("kernel_shape", axes, 1)?;
     let with_padding = b.int("count_include_pad", 0)? != 0;
-    // Along each axis, the elements that each position counts.
+    // By position along the axis, the number of elements in its average.
     let counted = |axis: usize| {
         let (before, after) =
             if with_padding { (window.pads[axis], window.pads[axes + axis]) } else { (0, 0) };
@@ -439,7 +441,7 @@ fn average_pool_grad(b: &mut Builder<'_>) -> Option<()> {
     b.give(0, dx)
 }
 
-/// dY where the slice was, by the places that the same slice has of all places, else 0.
+/// dY at the positions of the slice, else 0. The same slice of all indices gives the positions.
 fn slice_grad(b: &mut Builder<'_>) -> Option<()> {
     let (dy, ty) = (b.floats(0)?, b.wanted(0)?);
     let (all, part) = (ty.element_count()?, b.dims(dy));
@@ -503,7 +505,7 @@ fn layer_norm_grad(b: &mut Builder<'_>) -> Option<()> {
     Some(())
 }
 
-/// A value for each channel, beside tensors of this rank.
+/// A value per channel, reshaped to broadcast against tensors of this rank.
 fn beside(b: &mut Builder<'_>, value: ValueId, rank: usize) -> Option<ValueId> {
     let mut dims = vec![1; rank];
     *dims.get_mut(1)? = *b.dims(value).first()?;
@@ -514,7 +516,7 @@ fn all_but_channels(rank: usize) -> Vec<usize> {
     (0..rank).filter(|&axis| axis != 1).collect()
 }
 
-/// In training: by the statistics of the batch, which the running ones follow.
+/// In training: normalizes by the statistics of the batch and updates the running ones.
 fn batch_norm(b: &mut Builder<'_>) -> Option<()> {
     if b.int("training_mode", 0)? != 1 {
         return None;
@@ -591,7 +593,7 @@ fn batch_norm_grad(b: &mut Builder<'_>) -> Option<()> {
     Some(())
 }
 
-/// `dY / (1 - ratio)` where the mask kept what went through, else 0.
+/// `dY / (1 - ratio)` where the mask is set, else 0.
 fn dropout_grad(b: &mut Builder<'_>) -> Option<()> {
     let (dy, mask) = (b.floats(0)?, b.operand(1)?);
     let dropped = if b.operand(2).is_some() { number(b, 2)? } else { b.scalar(0.5) };
@@ -618,7 +620,7 @@ fn scale(b: &mut Builder<'_>) -> Option<()> {
     b.give(0, y)
 }
 
-/// dY, added up where the largest elements were: the second operand counts elements of all of X.
+/// dY, added at the positions of the largest elements; the second operand has their flat indices in X.
 fn max_pool_grad(b: &mut Builder<'_>) -> Option<()> {
     let (dy, places, ty) = (b.floats(0)?, b.operand(1)?, b.wanted(0)?);
     if !adds(b) || b.int("storage_order", 0)? != 0 {
@@ -634,12 +636,12 @@ fn max_pool_grad(b: &mut Builder<'_>) -> Option<()> {
     b.give(0, dx)
 }
 
-/// Whether what is scattered may be added, which is so since version 16.
+/// Whether ScatterND can add, as it does since version 16.
 fn adds(b: &Builder<'_>) -> bool {
     b.graph().opsets.get("").is_some_and(|&version| version >= 16)
 }
 
-/// Along the first axis: rows of dY, added up where the indices say.
+/// For the first axis: rows of dY, added at the indices.
 fn gather_grad(b: &mut Builder<'_>) -> Option<()> {
     let (mut indices, dy, ty) = (b.operand(1)?, b.floats(2)?, b.wanted(0)?);
     if b.axis(0, ty.dims.len())? != 0 || !adds(b) {
@@ -655,8 +657,8 @@ fn gather_grad(b: &mut Builder<'_>) -> Option<()> {
     b.give(0, dx)
 }
 
-/// `(exp(log-probabilities) - one-hot(labels)) · dloss` where the label counts, else 0; over the number of labels that
-/// count where the loss is a mean.
+/// `(exp(log-probabilities) - one-hot(labels)) · dloss` for labels that are not ignored, else 0; divided by their
+/// number if the loss is a mean.
 fn cross_entropy_grad(b: &mut Builder<'_>) -> Option<()> {
     let (dloss, log, labels) = (b.floats(0)?, b.floats(1)?, b.operand(2)?);
     if b.operand(3).is_some() {
@@ -690,7 +692,7 @@ fn cross_entropy_grad(b: &mut Builder<'_>) -> Option<()> {
             Some(counts) => {
                 let all: Vec<usize> = (0..positions.len()).collect();
                 let count = b.sum(counts, &all, false)?;
-                // If none counts, nothing has a gradient.
+                // If all labels are ignored, every gradient is 0.
                 let one = b.scalar(1.0);
                 let count = b.binary("Max", count, one)?;
                 b.binary("Div", dloss, count)?
@@ -715,7 +717,7 @@ fn cross_entropy_grad(b: &mut Builder<'_>) -> Option<()> {
     b.give(0, dx)
 }
 
-/// The buffer and the gradient added up, or the gradient where the flag is set; and that something has been added.
+/// The sum of buffer and gradient, or the gradient if the flag is set; and a flag that says so.
 fn accumulate(b: &mut Builder<'_>) -> Option<()> {
     let (buffer, gradient) = (b.floats(0)?, b.floats(1)?);
     let mut sum = b.binary("Add", buffer, gradient)?;
@@ -733,7 +735,7 @@ fn accumulate(b: &mut Builder<'_>) -> Option<()> {
     Some(())
 }
 
-/// A number that is given as a tensor of one element.
+/// The number in a tensor of one element.
 fn number(b: &mut Builder<'_>, index: usize) -> Option<ValueId> {
     let value = b.floats(index)?;
     if b.dims(value).is_empty() { Some(value) } else { b.reshape(value, &[]) }
@@ -747,7 +749,7 @@ fn sgd(b: &mut Builder<'_>) -> Option<()> {
     b.give_written(0, new)
 }
 
-/// `1 - base^step`, or 1 where biases are not corrected.
+/// `1 - base^step`, or 1 without bias correction.
 fn correction(b: &mut Builder<'_>, base: f32, step: ValueId, corrects: bool) -> Option<ValueId> {
     let one = b.scalar(1.0);
     if !corrects {
@@ -758,7 +760,7 @@ fn correction(b: &mut Builder<'_>, base: f32, step: ValueId, corrects: bool) -> 
     b.binary("Sub", one, power)
 }
 
-/// AdamW of one parameter: moments, and a step that is divided by the root of the second one.
+/// AdamW of one parameter: both moments, and a step divided by the root of the second moment.
 fn adamw(b: &mut Builder<'_>) -> Option<()> {
     let (rate, step) = (number(b, 0)?, b.operand(1)?);
     let (w, g, m, v) = (b.floats(2)?, b.floats(3)?, b.floats(4)?, b.floats(5)?);

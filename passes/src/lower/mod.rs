@@ -1,9 +1,9 @@
-//! From a graph to a program: which stream does what, at which addresses, and what it waits for.
+//! Lowers a graph to a program: the commands of each stream, their addresses and their waits.
 //!
-//! A view is no command, a Join neither; what is written in place is at its operand's addresses. What computes runs in the
-//! graph's order, and so do the copies of each direction. Addresses are those of the graph where it has some; otherwise
-//! the pass `place` would give it these. What a command waits for follows from addresses alone (`waits.rs`): the
-//! graph's control edges are there so that memory suffices, and once every byte has its place they say nothing new.
+//! Views and Joins become no command; a result that is written in place has its operand's address. Computing nodes
+//! run in the graph's order, and so do the copies of each direction. Addresses are those of the graph if it has
+//! some, else those that the pass `place` would give it. Waits follow from addresses alone (`waits.rs`): the
+//! graph's control edges keep the memory within the budget, and once every byte has its address they add nothing.
 
 mod waits;
 
@@ -21,37 +21,37 @@ use lmsc_ir::{
 
 use crate::place::Placement;
 
-/// What every address is a multiple of where the graph has none: what vectors of the processor take at once.
+/// The alignment of every address where the graph has none, in bytes: the width of the processor's vectors.
 const ALIGNMENT: u64 = 64;
 
-/// The bytes, rounded up to where something else can begin.
+/// The bytes, rounded up to the next aligned address.
 fn aligned(bytes: Bytes) -> Bytes {
     Bytes(bytes.0.saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
 }
 
-/// What lowering is told.
+/// Options of lowering.
 pub struct Lowering<'a> {
     /// The size of the arena; as small as addresses allow where none is given.
     pub arena: Option<Bytes>,
-    /// What each node needs besides its values while it runs. It counts where the graph has no addresses; where it has,
-    /// workspaces have theirs.
+    /// The bytes that each node needs while it runs, besides its values. Only used for graphs without addresses; a
+    /// graph with addresses has workspaces of its own.
     pub workspace: &'a dyn Fn(NodeId) -> Bytes,
 }
 
 /// Why a graph has no program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LowerError {
-    /// A node does what no stream does.
+    /// No stream can run the node.
     #[error("node `{node}` ({op}): {problem}")]
     Node {
         /// The node's name.
         node: String,
         /// Its operator.
         op: String,
-        /// What it does.
+        /// The reason.
         problem: &'static str,
     },
-    /// Some values have addresses, and this one has none.
+    /// Some values have addresses, but this one does not.
     #[error("`{value}` has no address, and others have; plan again, or leave all of them out")]
     Unplaced {
         /// The value's name.
@@ -60,9 +60,9 @@ pub enum LowerError {
     /// The arena is too small.
     #[error("the step needs an arena of {needed} bytes ({}), and there are {arena} ({})", Bytes(*needed), Bytes(*arena))]
     DoesNotFit {
-        /// How large it must be.
+        /// The bytes that the step needs.
         needed: u64,
-        /// How large it is.
+        /// The bytes that the arena has.
         arena: u64,
     },
 }
@@ -70,8 +70,8 @@ pub enum LowerError {
 /// The program of the graph.
 ///
 /// # Errors
-/// [`LowerError`], if nodes compute on the host, joins are of no one tensor, addresses are incomplete, or the arena is
-/// too small.
+/// [`LowerError`] if nodes compute on the host, a Join has pieces of different tensors, addresses are incomplete,
+/// or the arena is too small.
 pub fn lower(graph: &Graph, how: &Lowering<'_>) -> Result<Program, LowerError> {
     let storages = Storages::of(graph);
     let places = if graph.has_addresses() {
@@ -94,7 +94,7 @@ pub fn lower(graph: &Graph, how: &Lowering<'_>) -> Result<Program, LowerError> {
     Ok(program)
 }
 
-/// Where everything on the device lies: by storage and by node, the address of the first byte.
+/// The addresses of all storages and workspaces on the device, by storage and by node.
 #[derive(Default)]
 struct Places {
     storages: SecondaryMap<StorageId, Option<u64>>,
@@ -131,11 +131,11 @@ struct Lowerer<'a> {
     storages: &'a Storages,
     places: &'a Places,
     program: Program,
-    /// By storage, what is there now, and which byte of it comes first.
+    /// By storage, its current content, and the first byte of the content that it holds.
     holds: SecondaryMap<StorageId, Option<(ContentId, u64)>>,
-    /// By variable's storage that leaves the device and returns, that which returns.
+    /// By storage of a variable that is swapped out and returns, the storage of the swap-in.
     returned: SecondaryMap<StorageId, Option<StorageId>>,
-    /// By storage on the host, where it is.
+    /// By storage on the host, its address in the slab.
     slots: SecondaryMap<StorageId, u64>,
     tick: u32,
 }
@@ -178,7 +178,7 @@ impl<'a> Lowerer<'a> {
         lowerer
     }
 
-    /// Lists what is there when a step starts.
+    /// Lists the tensors that are present when a step starts.
     fn given(&mut self) {
         for (id, storage) in self.storages.iter() {
             let role = match self.graph.def(storage.root) {
@@ -197,7 +197,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// Says that the storage now has what the value names, for the first time.
+    /// Records that the storage now holds a new content, named after the value.
     fn new_content(&mut self, value: ValueId, storage: StorageId) -> ContentId {
         let facts = self.graph.value(value);
         let bytes = facts.ty.byte_size().unwrap_or_default();
@@ -206,14 +206,14 @@ impl<'a> Lowerer<'a> {
         content
     }
 
-    /// The value as it is now.
+    /// The value with its current content and address.
     fn tensor(&self, value: ValueId) -> Tensor {
         let storage = self.storages.storage(value);
         let (content, begin) = self.holds[storage].expect("what is read was written");
         let facts = self.graph.value(value);
         let at = match self.storages.get(storage).on_host {
             true => Some(self.slots[storage]),
-            // What is known before the step has no bytes on the device, but for what has none anywhere.
+            // A value that is known before the step has no bytes on the device, and no address; an empty one has 0.
             false if self.storages.get(storage).bytes == Bytes::ZERO => {
                 (facts.ty.byte_size() == Some(Bytes::ZERO)).then_some(0)
             }
@@ -265,7 +265,7 @@ impl<'a> Lowerer<'a> {
         let last = in_place.iter().map(|pair| pair.1 + 1).max().unwrap_or(0).max(node.results.len());
         let results = (0..last).map(|j| {
             let named = node.results.get(j).copied().flatten();
-            // A variable that is written without a name for its new value.
+            // The node writes a variable and does not name its new value.
             let unnamed = || node.operands[in_place.iter().find(|pair| pair.1 == j)?.0];
             let value = named.or_else(unnamed)?;
             self.new_content(value, self.storages.storage(value));
@@ -316,7 +316,7 @@ impl<'a> Lowerer<'a> {
         Ok(())
     }
 
-    /// Names what lies side by side.
+    /// Names the whole of adjacent pieces.
     fn join(&mut self, id: NodeId, node: &Node) -> Result<(), LowerError> {
         let Some(&Some(whole)) = node.results.first() else { return Ok(()) };
         let pieces = joined_bytes(self.graph, node, whole);
@@ -337,7 +337,7 @@ impl<'a> Lowerer<'a> {
         let holds = &self.holds;
         let given = self.storages.iter().filter(|(_, storage)| storage.is_given(self.graph));
         for (given, (storage, _)) in self.program.given.iter_mut().zip(given) {
-            // What only leaves and returns is no variable for the caller.
+            // A variable that is only swapped within the step is no variable for the caller.
             let last = holds[self.returned[storage].unwrap_or(storage)].map(|(content, _)| content);
             if let Some(next) = last.filter(|&last| last != given.tensor.content) {
                 given.role = Role::Variable(next);

@@ -1,6 +1,7 @@
-//! What each command waits for, from what is at its addresses: who wrote what it reads, and who used what it overwrites.
+//! The waits of each command, from the owners of its addresses: a command waits for the writers of the bytes that
+//! it reads, and for the users of the bytes that it overwrites.
 //!
-//! Two steps are gone through in the program's order; what the second one finds is what any later step finds.
+//! Two steps are simulated in the program's order; the waits of the second hold for every later step.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,34 +11,34 @@ use lmsc_ir::program::{
     Action, Clock, Command, Memory, Order, Program, Role, Spans, Stream, Tensor, Transfer,
 };
 
-/// What is at an address: the command that wrote it, if one did, and by stream the last that read it since, both as
-/// numbers of commands.
+/// The last writer of a range of addresses, if there is one, and by stream the last reader since. Commands are
+/// numbered per stream from 1.
 #[derive(Clone, Default)]
 struct Held {
     writer: Option<(Stream, u32)>,
     readers: Clock,
 }
 
-/// Adds to the program what each of its commands waits for.
+/// Adds the waits of all commands to the program.
 pub(super) fn add(program: &mut Program) {
     order(program).apply(program);
 }
 
-/// Lets things that are on the host one after the other have the same slot, where the copy that brings the later one
-/// waits for the last use of the earlier one anyway.
+/// Lets values share a slot on the host one after the other, if the swap-out of the later one already waits for the
+/// last use of the earlier one.
 pub(super) fn share_slots(program: &mut Program) {
     let Order { starts, .. } = order(program);
-    // What is copied back from where, last by the commands of the stream up to these.
+    // By address on the host, the number of the last command that copies in from it.
     let mut last_in: BTreeMap<u64, u32> = BTreeMap::new();
     for (index, command) in (1..).zip(program.stream(Stream::In)) {
         if let Action::Copy(copy) = &command.action {
             last_in.insert(copy.host, index);
         }
     }
-    // What is given and what the caller gets has a slot of its own, in which ranges of it lie.
+    // Graph inputs and outputs on the host have slots of their own; ranges of them are within these slots.
     let given = program.given.iter().map(|given| (given.memory, given.tensor.span()));
     let outputs = program.outputs.iter().map(|output| (output.memory, output.tensor.span()));
-    // By address, where it begins now and where it ends.
+    // By old address of a slot, its new address and its old end.
     let (mut moved, mut end): (BTreeMap<u64, (u64, u64)>, u64) = Default::default();
     for (_, span) in given.chain(outputs).filter(|(memory, _)| *memory == Memory::Slab) {
         let Some(span) = span else { continue };
@@ -50,7 +51,8 @@ pub(super) fn share_slots(program: &mut Program) {
         let (&start, &(now, end)) = moved.range(..=at).next_back()?;
         (at < end).then_some(now + at - start)
     };
-    // Slots by size and address, with the commands of the stream In that must have completed; never, if nothing reads it.
+    // Slots as size, address and the last command of the stream In that reads the slot; `None` if no command reads
+    // it, and then the slot is not shared.
     let mut slots: Vec<(u64, u64, Option<u32>)> = Vec::new();
     let first_of_step = program.stream(Stream::In).len() as u32;
     for (index, command) in program.stream(Stream::Out).iter().enumerate() {
@@ -90,12 +92,12 @@ pub(super) fn share_slots(program: &mut Program) {
     program.slab = Bytes(end);
 }
 
-/// How many bytes a slot for so many has.
+/// The size of a slot for this number of bytes.
 fn aligned(bytes: u64) -> u64 {
     super::aligned(Bytes(bytes)).0
 }
 
-/// What the commands of any step but the first wait for.
+/// The waits of the commands in every step but the first.
 fn order(program: &Program) -> Order {
     let mut memories: [Spans<Held>; 2] = Default::default();
     for given in &program.given {
@@ -111,13 +113,13 @@ fn order(program: &Program) -> Order {
     })
 }
 
-/// What a command must follow.
+/// Collects the commands for which one command must wait.
 struct Found<'a> {
     memories: &'a mut [Spans<Held>; 2],
     stream: Stream,
-    /// The number of commands of its stream up to it.
+    /// The number of commands of its stream up to and including it.
     own: u32,
-    /// By stream, how many commands must have completed.
+    /// By stream, the number of commands that must have completed.
     after: Clock,
 }
 
