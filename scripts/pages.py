@@ -58,7 +58,7 @@ def differs(kept: Image.Image, now: Image.Image) -> str | None:
         return f"{now.width}x{now.height} pixels instead of {kept.width}x{kept.height}"
     now = now.crop((0, 0, kept.width, kept.height))
     blurred = [image.filter(ImageFilter.BoxBlur(3)) for image in (kept, now)]
-    far = [max(cell) > DISTANCE for cell in ImageChops.difference(*blurred).getdata()]
+    far = [max(cell) > DISTANCE for cell in ImageChops.difference(*blurred).get_flattened_data()]
     share = sum(far) / len(far)
     return f"{share:.1%} of it is different" if share > SHARE else None
 
@@ -95,9 +95,8 @@ def look(browser: Browser, name: str, file: Path, is_fixed: bool, write: bool) -
 
 def over(page: Page, canvas: str, share: float, y: float) -> str:
     """The text beside the mouse at a share of the canvas's width, `y` pixels below its top."""
-    page.locator(f"#{canvas}").scroll_into_view_if_needed()
     box = page.locator(f"#{canvas}").bounding_box()
-    page.mouse.move(box["x"] + share * box["width"], box["y"] + y)
+    page.locator(f"#{canvas}").hover(position={"x": share * box["width"], "y": y})
     return page.inner_text("#tip") if page.is_visible("#tip") else ""
 
 
@@ -107,14 +106,16 @@ def use_plan(browser: Browser, file: Path) -> None:
     page.goto(file.as_uri())
     check("activations" in over(page, "memory", 0.5, 150), "plan: the memory says nothing under the mouse")
     check(" ms from " in over(page, "lanes", 0.5, 25), "plan: an operator says nothing under the mouse")
-    check("auto: " in over(page, "plans", 0.3, 90), "plan: a planner's operator says nothing under the mouse")
+    check("auto, this plan: " in over(page, "plans", 0.3, 90), "plan: a planner's operator says nothing under the mouse")
     page.mouse.move(0, 0)
     page.keyboard.press("+")
     address = page.evaluate("location.hash")
     check(address.startswith("#t="), "plan: the address does not say what is looked at")
     again = browser.new_page()
     again.goto(file.as_uri() + address)
-    check(again.evaluate("view") == page.evaluate("view"), "plan: the address does not lead to what was looked at")
+    # The address has three places.
+    views = zip(again.evaluate("view"), page.evaluate("view"), strict=True)
+    check(all(abs(a - b) <= 0.001 for a, b in views), "plan: the address does not lead to what was looked at")
     page.keyboard.press("0")
     check(page.evaluate("location.hash") == "", "plan: 0 does not show all")
     rows = page.locator("#tensors tr").count()
@@ -124,7 +125,7 @@ def use_plan(browser: Browser, file: Path) -> None:
     page.click("#planners th:nth-child(2)")
     page.click("#planners th:nth-child(2)")
     first = page.inner_text("#planners tr:nth-child(2) td:first-child")
-    check(first in ("auto", "memonger"), f"plan: {first} is first by makespan")
+    check(first.startswith("auto"), f"plan: {first} is first by makespan")
 
 
 def main() -> int:

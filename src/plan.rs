@@ -789,7 +789,8 @@ impl Answer {
                 if !self.compared.is_empty() {
                     data["compared"] = self.rows_of_planners().into();
                     let others = self.compared.iter().filter_map(|c| Some((c.planner, c.plan.as_ref()?)));
-                    let plans: Vec<_> = std::iter::once((found.planner, plan)).chain(others).collect();
+                    let own = self.name_on_page();
+                    let plans: Vec<_> = std::iter::once((&*own, plan)).chain(others).collect();
                     data["side_by_side"] = view::side_by_side(&plans, names).map_err(ours)?;
                 }
                 view::page(&data)
@@ -825,13 +826,19 @@ impl Answer {
         facts
     }
 
+    /// The planner's name where the page shows its plan beside those of others.
+    fn name_on_page(&self) -> String {
+        format!("{}, this plan", self.found.planner)
+    }
+
     /// The page's table of planners, with the main one first.
     fn rows_of_planners(&self) -> Vec<serde_json::Value> {
         let row = |compared: &Compared| match &compared.found {
             Some(found) => serde_json::to_value(found).expect("an answer is JSON"),
             None => serde_json::json!({ "planner": compared.planner, "refused": compared.refused }),
         };
-        let own = serde_json::to_value(&self.found).expect("an answer is JSON");
+        let mut own = serde_json::to_value(&self.found).expect("an answer is JSON");
+        own["planner"] = self.name_on_page().into();
         std::iter::once(own).chain(self.compared.iter().map(row)).collect()
     }
 
