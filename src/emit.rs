@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use lmsc_ir::{Bytes, Graph, Layout};
+use lmsc_ir::{Bytes, Graph, PrintOptions};
 use lmsc_onnx::file::{Opened, encode_to};
 use lmsc_onnx::proto::ModelProto;
 use lmsc_onnx::{Dims, Model, key};
@@ -37,7 +37,7 @@ impl Emitted {
     ) -> Result<Emitted, Error> {
         match args.emit(output) {
             Emit::Onnx => {}
-            Emit::Lms => return Ok(Emitted::Text(graph.to_readable(&Layout::default()))),
+            Emit::Lms => return Ok(Emitted::Text(graph.to_readable(&PrintOptions::default()))),
             Emit::Mlir => return Ok(Emitted::Text(mlir(graph, args.input.path())?)),
             form @ (Emit::MlirXla | Emit::MlirIree) => {
                 let write = if form == Emit::MlirXla { lmsc_mlir::xla } else { lmsc_mlir::iree };

@@ -709,7 +709,12 @@ fn compared(
         Ok(match answered(&question, None)? {
             Ok((planned, planning_ms)) => {
                 let found = Found::of(planner.name, &planned, planning_ms, bounds)?;
-                Compared { planner: planner.name, found: Some(found), refused: None, plan: Some(planned.plan) }
+                Compared {
+                    planner: planner.name,
+                    found: Some(found),
+                    refused: None,
+                    plan: Some(planned.plan),
+                }
             }
             Err(refused) => {
                 let refused = Some(
@@ -766,8 +771,10 @@ impl Answer {
             Some("svg") => {
                 let peak = Bytes(problem.live_bytes().into_iter().max().unwrap_or_default());
                 let more = percent(found.makespan_ms / self.compute_ms);
-                let title =
-                    format!("A step of {peak} in {}: {more} more time, as modelled", Bytes(self.memory_bytes));
+                let title = format!(
+                    "A step of {peak} in {}: {more} more time, as modelled",
+                    Bytes(self.memory_bytes)
+                );
                 view::picture(&data, &title, self.memory_bytes)
             }
             _ => {

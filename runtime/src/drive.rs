@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use lmsc_ir::program::{Action, Memory, Part, Program, Stream, Tensor, Wait};
+use lmsc_ir::program::{Action, GateEffect, Memory, PlacedTensor, Program, Stream, Wait};
 use lmsc_kernels::kernel::Step;
 
 use super::device::Device;
@@ -149,12 +149,12 @@ impl<D: Device + Sync> Lane<'_, D> {
                 }
                 self.meter.begin(stream, index);
                 let live = self.meter.live();
-                match parts.as_ref().map_or(Part::Runs, |parts| parts.of(stream, index)) {
-                    Part::Runs => self.act(&command.action, index, step, watch)?,
-                    Part::Zero => {
+                match parts.as_ref().map_or(GateEffect::Runs, |parts| parts.of(stream, index)) {
+                    GateEffect::Runs => self.act(&command.action, index, step, watch)?,
+                    GateEffect::Zero => {
                         self.clear(&command.action).map_err(|why| Ended::Failed(RunError::Device(why)))?
                     }
-                    Part::Rests => {}
+                    GateEffect::Rests => {}
                 }
                 let ended = self.start.elapsed();
                 self.measured.busy[stream as usize] += ended.saturating_sub(begun);
@@ -187,7 +187,8 @@ impl<D: Device + Sync> Lane<'_, D> {
             Action::Turn => self.turn(step, watch)?,
             Action::Launch(launch) => {
                 self.device.launch(index, self.what.step(step));
-                let bytes = |tensor: &Tensor| self.device.peek(Memory::Arena, tensor).map(Cow::into_owned);
+                let bytes =
+                    |tensor: &PlacedTensor| self.device.peek(Memory::Arena, tensor).map(Cow::into_owned);
                 watch.launched(launch, &bytes).map_err(|why| Ended::Failed(RunError::Stopped(why)))?;
             }
             Action::Copy(copy) => self.device.copy(self.stream, copy).map_err(|why| {

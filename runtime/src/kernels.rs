@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use lmsc_ir::program::{Action, ContentId, Gates, Launch, Parts, Program, Role, Stream, Tensor};
+use lmsc_ir::program::{Action, ContentId, GateEffects, Gates, Launch, PlacedTensor, Program, Role, Stream};
 use lmsc_ir::{Bytes, Data, Type};
 use lmsc_kernels::kernel::{Io, Kernel, Step};
 use lmsc_kernels::spec::{Operand, PrepareError, Spec};
@@ -147,7 +147,7 @@ pub fn prepared<T>(
                 planned,
             });
         }
-        let small = |tensor: &Tensor| tensor.bytes() <= LARGEST_CONSTANT;
+        let small = |tensor: &PlacedTensor| tensor.bytes() <= LARGEST_CONSTANT;
         let is_function = launch.in_place.is_empty() && !launch.op.effects().random;
         if is_function
             && launch.results.iter().flatten().all(small)
@@ -187,7 +187,7 @@ impl Kernels {
 
     /// The part of each command of the program that runs in a step, if operators whose results closed gates multiply are left
     /// out; none if all commands run.
-    pub fn parts(&self, program: &Program, step: Step) -> Option<Parts> {
+    pub fn parts(&self, program: &Program, step: Step) -> Option<GateEffects> {
         let closed = |(&index, (operands, bytes)): (&u32, &(Vec<Buffer>, usize))| {
             let operands: Vec<&[u8]> = operands.iter().map(Buffer::get).collect();
             let mut results = [Buffer::filled(*bytes, 0)];
@@ -274,10 +274,10 @@ fn drawn_from(program: &Program, index: u32, known: &BTreeMap<ContentId, Buffer>
     let Action::Launch(launch) = &program.stream(Stream::Compute)[index as usize].action else {
         return (Vec::new(), 0);
     };
-    let operand = |tensor: &Option<Tensor>| {
+    let operand = |tensor: &Option<PlacedTensor>| {
         Buffer::copied(tensor.as_ref().and_then(|tensor| constant(tensor, known)).unwrap_or(&[]))
     };
-    let bytes = launch.results.first().and_then(Option::as_ref).map_or(0, Tensor::bytes);
+    let bytes = launch.results.first().and_then(Option::as_ref).map_or(0, PlacedTensor::bytes);
     (launch.operands.iter().map(operand).collect(), bytes as usize)
 }
 
@@ -289,8 +289,8 @@ fn run(kernel: &Kernel, operands: &[&[u8]], results: &mut [Buffer], step: Step) 
 
 /// The specification from which the launch's kernel is prepared.
 fn spec<'a>(launch: &'a Launch, known: &'a BTreeMap<ContentId, Buffer>) -> Spec<'a> {
-    let operand = |tensor: &'a Tensor| Operand { ty: &tensor.ty, constant: constant(tensor, known) };
-    let named = |tensor: &'a Tensor| (!tensor.name.is_empty()).then_some(&tensor.ty);
+    let operand = |tensor: &'a PlacedTensor| Operand { ty: &tensor.ty, constant: constant(tensor, known) };
+    let named = |tensor: &'a PlacedTensor| (!tensor.name.is_empty()).then_some(&tensor.ty);
     Spec {
         node: &launch.node,
         op: &launch.op,
@@ -303,7 +303,7 @@ fn spec<'a>(launch: &'a Launch, known: &'a BTreeMap<ContentId, Buffer>) -> Spec<
     }
 }
 
-fn constant<'a>(tensor: &Tensor, known: &'a BTreeMap<ContentId, Buffer>) -> Option<&'a [u8]> {
+fn constant<'a>(tensor: &PlacedTensor, known: &'a BTreeMap<ContentId, Buffer>) -> Option<&'a [u8]> {
     let (begin, bytes) = (tensor.begin as usize, tensor.bytes() as usize);
     known.get(&tensor.content)?.get().get(begin..begin + bytes)
 }
@@ -314,9 +314,9 @@ fn is_known(launch: &Launch, known: &BTreeMap<ContentId, Buffer>) -> bool {
 
 /// Computes the launch once and adds its results to the known values; they are the same at every step.
 fn evaluate(kernel: &Kernel, launch: &Launch, known: &mut BTreeMap<ContentId, Buffer>) {
-    let bytes = |t: &Option<Tensor>| t.as_ref().and_then(|t| constant(t, known)).unwrap_or(&[]);
+    let bytes = |t: &Option<PlacedTensor>| t.as_ref().and_then(|t| constant(t, known)).unwrap_or(&[]);
     let operands: Vec<&[u8]> = launch.operands.iter().map(bytes).collect();
-    let size = |t: &Option<Tensor>| t.as_ref().map_or(0, |t| t.bytes() as usize);
+    let size = |t: &Option<PlacedTensor>| t.as_ref().map_or(0, |t| t.bytes() as usize);
     let mut results: Vec<Buffer> = launch.results.iter().map(|t| Buffer::filled(size(t), 0)).collect();
     run(kernel, &operands, &mut results, Step::default());
     drop(operands);

@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use lmsc_ir::program::{Action, Launch, Memory, Part, Parts, Program, Stream, Tensor, Transfer};
+use lmsc_ir::program::{
+    Action, GateEffect, GateEffects, Launch, Memory, PlacedTensor, Program, Stream, Transfer,
+};
 use lmsc_ir::rng::{Rng, Source};
 use lmsc_kernels::kernel::{Io, Step};
 
@@ -28,7 +30,7 @@ pub struct Rehearsal {
     /// Number of steps that have been run.
     steps: u64,
     /// By step number, the part of each command that runs, if operators behind closed gates are left out.
-    parts: Option<BTreeMap<u64, Option<Parts>>>,
+    parts: Option<BTreeMap<u64, Option<GateEffects>>>,
 }
 
 /// The position of a stream.
@@ -167,13 +169,13 @@ impl Rehearsal {
         }
         let part = self.part(stream, index, Step { number, seed });
         match self.program.stream(stream)[at.index].action.clone() {
-            Action::Launch(launch) if part != Part::Runs => {
+            Action::Launch(launch) if part != GateEffect::Runs => {
                 self.expect(&launch);
-                if part == Part::Zero {
+                if part == GateEffect::Zero {
                     self.clear(&launch);
                 }
             }
-            Action::Copy(copy) if part != Part::Runs => {
+            Action::Copy(copy) if part != GateEffect::Runs => {
                 let (_, to) = Transfer::direction(stream);
                 self.bytes_mut(to, copy.span(to)).fill(POISON);
             }
@@ -194,15 +196,15 @@ impl Rehearsal {
     }
 
     /// The part of the command that runs in the step.
-    fn part(&mut self, stream: Stream, index: u32, step: Step) -> Part {
-        let Some(parts) = &mut self.parts else { return Part::Runs };
+    fn part(&mut self, stream: Stream, index: u32, step: Step) -> GateEffect {
+        let Some(parts) = &mut self.parts else { return GateEffect::Runs };
         let found = parts.entry(step.number).or_insert_with(|| self.kernels.parts(&self.program, step));
-        found.as_ref().map_or(Part::Runs, |parts| parts.of(stream, index))
+        found.as_ref().map_or(GateEffect::Runs, |parts| parts.of(stream, index))
     }
 
     /// Writes zeros in place of the launch's results.
     fn clear(&mut self, launch: &Launch) {
-        for span in launch.results.iter().flatten().filter_map(Tensor::span) {
+        for span in launch.results.iter().flatten().filter_map(PlacedTensor::span) {
             self.bytes_mut(Memory::Arena, span).fill(0);
         }
     }
@@ -228,7 +230,7 @@ impl Rehearsal {
 
     fn launch(&mut self, index: u32, launch: &Launch, step: Step) {
         let is_written = |i: usize| launch.in_place.iter().any(|pair| pair.0 == i);
-        let operand = |(i, tensor): (usize, &Option<Tensor>)| match tensor {
+        let operand = |(i, tensor): (usize, &Option<PlacedTensor>)| match tensor {
             Some(tensor) if !is_written(i) => match tensor.span() {
                 Some(span) => Buffer::copied(self.bytes(Memory::Arena, span)),
                 None => Buffer::copied(self.kernels.known(tensor.content)),
@@ -237,7 +239,7 @@ impl Rehearsal {
         };
         let operands: Vec<Buffer> = launch.operands.iter().enumerate().map(operand).collect();
         let spans: Vec<Option<Range<u64>>> =
-            launch.results.iter().map(|t| t.as_ref().and_then(Tensor::span)).collect();
+            launch.results.iter().map(|t| t.as_ref().and_then(PlacedTensor::span)).collect();
         let result = |span: &Option<Range<u64>>| match span {
             Some(span) => Buffer::copied(self.bytes(Memory::Arena, span.clone())),
             None => Buffer::default(),

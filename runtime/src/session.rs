@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use lmsc_ir::program::{Checked, Given, Launch, Memory, Output, Program, Role, Stream, Tensor};
+use lmsc_ir::program::{Checked, Given, Launch, Memory, Output, PlacedTensor, Program, Role, Stream};
 use lmsc_ir::{Bytes, Data};
 use lmsc_kernels::kernel::Step;
 
@@ -133,7 +133,7 @@ pub trait Watch {
     fn launched(
         &mut self,
         _launch: &Launch,
-        _bytes: &dyn Fn(&Tensor) -> Result<Vec<u8>, String>,
+        _bytes: &dyn Fn(&PlacedTensor) -> Result<Vec<u8>, String>,
     ) -> Result<(), String> {
         Ok(())
     }
@@ -208,7 +208,7 @@ impl<'a> Turn<'a> {
 #[derive(Debug)]
 pub struct Session {
     host: Host,
-    names: BTreeMap<String, (Memory, Tensor)>,
+    names: BTreeMap<String, (Memory, PlacedTensor)>,
     /// Use of chunks, if the program runs in chunks.
     pub fragmentation: Option<Fragmentation>,
     /// Whether an earlier run has left outputs.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::ProgressBar;
-use lmsc_ir::program::{Launch, Program, Role, Tensor};
+use lmsc_ir::program::{Launch, PlacedTensor, Program, Role};
 use lmsc_ir::{ElementType, Graph, Name, Phases, Storages, Type, ValueId, copied_elements, words};
 use lmsc_runtime::{Turn, Watch};
 
@@ -126,7 +126,7 @@ impl Watch for Watcher<'_> {
     fn launched(
         &mut self,
         launch: &Launch,
-        bytes: &dyn Fn(&Tensor) -> Result<Vec<u8>, String>,
+        bytes: &dyn Fn(&PlacedTensor) -> Result<Vec<u8>, String>,
     ) -> Result<(), String> {
         if self.checks {
             for tensor in launch.results.iter().flatten() {

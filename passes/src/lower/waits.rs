@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use lmsc_ir::Bytes;
 use lmsc_ir::program::{
-    Action, Clock, Command, Memory, Order, Program, Role, Spans, Stream, Tensor, Transfer,
+    Action, Clock, Command, Memory, Order, PlacedTensor, Program, Role, Spans, Stream, Transfer,
 };
 
 /// What is at an address: the command that wrote it, if one did, and by stream the last that read it since, both as
@@ -86,7 +86,7 @@ pub(super) fn share_slots(program: &mut Program) {
     }
     let given = program.given.iter_mut().filter(|g| g.memory == Memory::Slab).map(|g| &mut g.tensor);
     let outputs = program.outputs.iter_mut().filter(|o| o.memory == Memory::Slab).map(|o| &mut o.tensor);
-    given.chain(outputs).for_each(|tensor: &mut Tensor| tensor.at = tensor.at.map(to));
+    given.chain(outputs).for_each(|tensor: &mut PlacedTensor| tensor.at = tensor.at.map(to));
     program.slab = Bytes(end);
 }
 

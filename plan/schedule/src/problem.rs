@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use lmsc_ir::Phase;
-use lmsc_ir::program::Part;
+use lmsc_ir::program::GateEffect;
 
 /// A tensor of a [`Problem`]: the unit that occupies memory; a storage of the graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -241,13 +241,13 @@ impl Problem {
 
     /// The problem of a step that skips layers of stochastic depth; `parts` gives, by tick, the state of each operator. An
     /// operator that rests touches and allocates nothing; one whose results are zero only allocates them; neither takes time.
-    pub fn without(&self, parts: &[Part]) -> Problem {
+    pub fn without(&self, parts: &[GateEffect]) -> Problem {
         let mut problem = self.clone();
-        for (op, part) in problem.ops.iter_mut().zip(parts).filter(|(_, part)| **part != Part::Runs) {
+        for (op, part) in problem.ops.iter_mut().zip(parts).filter(|(_, part)| **part != GateEffect::Runs) {
             op.reads.clear();
             op.changes.clear();
             (op.nanos, op.workspace) = (0, 0);
-            if *part == Part::Rests {
+            if *part == GateEffect::Rests {
                 op.produces.clear();
             }
         }

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lmsc_ir::Type;
-use lmsc_ir::program::{Action, Checked, Launch, Stream, Tensor};
+use lmsc_ir::program::{Action, Checked, Launch, PlacedTensor, Stream};
 use lmsc_runtime::RunError;
 
 use super::fuse::{Fused, distinct, fuse, reached, width};
@@ -229,7 +229,7 @@ fn of_tensors(launch: &Launch, kernel: &recipe::Launch) -> (u64, u64) {
         let list = if is_result { &launch.results } else { &launch.operands };
         list.get(index).and_then(Option::as_ref).map(|tensor| (is_result, tensor))
     };
-    let tensors: Vec<(bool, &Tensor)> = named.iter().filter_map(tensor).collect();
+    let tensors: Vec<(bool, &PlacedTensor)> = named.iter().filter_map(tensor).collect();
     let largest = |of: bool| {
         let bytes = tensors.iter().filter(|(is_result, _)| *is_result == of).map(|(_, it)| it.bytes());
         bytes.max().unwrap_or(0)
@@ -242,7 +242,7 @@ fn of_tensors(launch: &Launch, kernel: &recipe::Launch) -> (u64, u64) {
         _ => u64::MAX,
     };
     let bytes = tensors.iter().map(|(_, tensor)| tensor.bytes().min(most)).sum();
-    let elements = |tensor: &Tensor| match &tensor.ty {
+    let elements = |tensor: &PlacedTensor| match &tensor.ty {
         Type::Tensor(tensor) => tensor.element_count().unwrap_or(0),
         _ => 0,
     };

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lmsc_ir::program::{
-    Action, Checked, Command, ContentId, Launch, Mapping, Memory, Output, Program, Role, Stream, Tensor,
-    Transfer, peak_in_order,
+    Action, Checked, Command, ContentId, Launch, Mapping, Memory, Output, PlacedTensor, Program, Role,
+    Stream, Transfer, peak_in_order,
 };
 use lmsc_ir::{Bytes, Data};
 use lmsc_runtime::device::Tensors;
@@ -209,7 +209,7 @@ struct DeviceMemory {
 
 /// Where the tensors that the caller knows by name are, and the host memory of a program.
 struct Slots {
-    names: BTreeMap<String, (Memory, Tensor)>,
+    names: BTreeMap<String, (Memory, PlacedTensor)>,
     /// Where the caller's inputs are staged in the slab, by their address in the arena.
     staged: BTreeMap<u64, u64>,
     slab: Pinned,
@@ -298,7 +298,7 @@ impl<'a> Places<'a> {
         self.arena
     }
 
-    fn tensor(&self, tensor: Option<&Option<Tensor>>) -> u64 {
+    fn tensor(&self, tensor: Option<&Option<PlacedTensor>>) -> u64 {
         let Some(Some(tensor)) = tensor else { return 0 };
         match (tensor.span(), self.of_known.get(&tensor.content)) {
             (Some(span), _) => self.arena + span.start,
@@ -979,7 +979,7 @@ impl Session {
     }
 
     /// The bytes of a tensor, read when the compute stream has reached this point.
-    fn read(&self, memory: Memory, tensor: &Tensor) -> Result<Cow<'_, [u8]>, String> {
+    fn read(&self, memory: Memory, tensor: &PlacedTensor) -> Result<Cow<'_, [u8]>, String> {
         let Some(span) = tensor.span() else {
             return Ok(Cow::Borrowed(self.known.get(&tensor.content).map_or(&[], |bytes| bytes.get())));
         };
@@ -1004,7 +1004,7 @@ impl Session {
     }
 
     /// Sets the bytes of a tensor when the compute stream has reached this point.
-    fn write(&self, memory: Memory, tensor: &Tensor, new: &[u8]) -> Result<(), String> {
+    fn write(&self, memory: Memory, tensor: &PlacedTensor, new: &[u8]) -> Result<(), String> {
         let Some(span) = tensor.span() else { return Ok(()) };
         let bytes = span.end - span.start;
         assert_eq!(bytes, new.len() as u64, "a tensor is set as a whole");
@@ -1103,7 +1103,7 @@ impl Session {
                     continue;
                 }
                 if let Action::Launch(launch) = &self.program.stream(stream)[index as usize].action {
-                    let bytes = |tensor: &Tensor| self.read(Memory::Arena, tensor).map(Cow::into_owned);
+                    let bytes = |tensor: &PlacedTensor| self.read(Memory::Arena, tensor).map(Cow::into_owned);
                     watch.launched(launch, &bytes).map_err(RunError::Stopped)?;
                 }
             }
@@ -1254,11 +1254,11 @@ impl Session {
 }
 
 impl Tensors for Session {
-    fn peek(&self, memory: Memory, tensor: &Tensor) -> Result<Cow<'_, [u8]>, String> {
+    fn peek(&self, memory: Memory, tensor: &PlacedTensor) -> Result<Cow<'_, [u8]>, String> {
         self.read(memory, tensor)
     }
 
-    fn poke(&self, memory: Memory, tensor: &Tensor, bytes: &[u8]) -> Result<(), String> {
+    fn poke(&self, memory: Memory, tensor: &PlacedTensor, bytes: &[u8]) -> Result<(), String> {
         self.write(memory, tensor, bytes)
     }
 }

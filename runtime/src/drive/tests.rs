@@ -25,11 +25,11 @@ struct Faulty {
 }
 
 impl Tensors for Faulty {
-    fn peek(&self, _: Memory, _: &Tensor) -> Result<Cow<'_, [u8]>, String> {
+    fn peek(&self, _: Memory, _: &PlacedTensor) -> Result<Cow<'_, [u8]>, String> {
         Ok(Cow::Borrowed(&[]))
     }
 
-    fn poke(&self, _: Memory, _: &Tensor, _: &[u8]) -> Result<(), String> {
+    fn poke(&self, _: Memory, _: &PlacedTensor, _: &[u8]) -> Result<(), String> {
         Ok(())
     }
 }
