@@ -14,7 +14,7 @@ use lmsc::cli::Cli;
 use lmsc_ir::random::{Rng, Size, training_graph};
 use lmsc_ir::{Graph, Phase, equiv};
 use lmsc_onnx::file::encode_to;
-use lmsc_onnx::{Dims, Form, Model, export, import, settle};
+use lmsc_onnx::{Dims, Model, SwapForm, export, import, settle};
 use lmsc_passes::{PassCx, Pipeline, TFLMS, pass_named};
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::{Granularity, Request, planner};
@@ -36,7 +36,7 @@ fn graph(nodes: usize) -> Graph {
 
 fn onnx(graph: &Graph) -> Bytes {
     let mut bytes = Vec::new();
-    let proto = export(None, graph, Form::Function, &BTreeMap::new()).expect("every byte is at hand");
+    let proto = export(None, graph, SwapForm::Function, &BTreeMap::new()).expect("every byte is at hand");
     encode_to(&proto, &mut bytes).expect("a Vec takes everything");
     bytes.into()
 }

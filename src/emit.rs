@@ -47,8 +47,8 @@ impl Emitted {
             }
         }
         let form = match args.form {
-            Form::Function => lmsc_onnx::Form::Function,
-            Form::Ort => lmsc_onnx::Form::Ort,
+            Form::Function => lmsc_onnx::SwapForm::Function,
+            Form::Ort => lmsc_onnx::SwapForm::Ort,
         };
         match model {
             // What no pass has touched is written as it was read.
@@ -75,7 +75,7 @@ impl Emitted {
     pub(crate) fn onnx(
         model: Option<Model>,
         graph: &Graph,
-        form: lmsc_onnx::Form,
+        form: lmsc_onnx::SwapForm,
         metadata: &BTreeMap<String, String>,
         (input, output): (&Path, &Path),
         copy_data: bool,

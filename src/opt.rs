@@ -87,7 +87,7 @@ fn write(
             if let Some(model) = model.as_ref().filter(|_| !is_changed) {
                 says.extend(lmsc_onnx::of_plan(model));
             }
-            let (form, paths) = (lmsc_onnx::Form::Function, (input, output));
+            let (form, paths) = (lmsc_onnx::SwapForm::Function, (input, output));
             (Emit::Onnx, Emitted::onnx(model.clone(), graph, form, &says, paths, copy_data)?)
         }
         _ => (Emit::Lms, Emitted::Text(graph.to_readable(layout))),

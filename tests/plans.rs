@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use lmsc_ir::{Bytes, Graph, NodeId, Phases, equiv};
 use lmsc_onnx::file::encode_to;
-use lmsc_onnx::{Form, Model};
+use lmsc_onnx::{Model, SwapForm};
 use lmsc_passes::{PassCx, PassError, Pipeline, apply, bridge, observe, question};
 use lmsc_plan::bridge::{Bridge, Terms};
 use lmsc_plan::cost::Cost;
@@ -83,7 +83,7 @@ fn every_model_runs_as_planned() {
             }
             let peak = schedule::check(&plan.problem, &plan.schedule, budget).unwrap();
             assert_eq!(execution.peak, peak, "{}", path.display());
-            for form in [Form::Function, Form::Ort] {
+            for form in [SwapForm::Function, SwapForm::Ort] {
                 let proto =
                     lmsc_onnx::export(Some(model.clone()), &rewritten, form, &BTreeMap::new()).unwrap();
                 let mut bytes = Vec::new();

@@ -13,7 +13,7 @@
 use bytes::Bytes;
 use prost::encoding::{decode_varint, encode_varint};
 
-use crate::wire::{Described, Field, Kind, Label, Schema};
+use crate::wire::{Described, Field, FieldKind, Label, Schema};
 
 /// Declares a message in the words of the ONNX definition.
 ///
@@ -99,7 +99,7 @@ macro_rules! message {
                 #[prost($($attr)*, tag = $n)]
                 pub $i: $ty,
             ]
-            [$($s)* Field { number: $n, ident: stringify!($i), label: Label::$label, kind: Kind::$($kind)* },]
+            [$($s)* Field { number: $n, ident: stringify!($i), label: Label::$label, kind: FieldKind::$($kind)* },]
             $($r)*
         }
     };
