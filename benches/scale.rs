@@ -18,7 +18,7 @@ use lmsc_onnx::{Dims, Model, SwapForm, export, import, settle};
 use lmsc_passes::{PassCx, Pipeline, TFLMS, pass_named};
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::{Granularity, Request, planner};
-use lmsc_plan::problem::{Op, Problem, TensorId};
+use lmsc_plan::problem::{Operator, Problem, TensorId};
 use lmsc_plan::{Memory, tflms};
 
 const NODES: &[usize] = &[100, 1_000, 10_000, 100_000];
@@ -157,14 +157,14 @@ fn deep() -> Problem {
         let tensors: BTreeMap<TensorId, TensorId> =
             one.tensors.iter().map(|(id, tensor)| (id, all.tensors.push(*tensor))).collect();
         let renamed = |ids: &[TensorId]| ids.iter().map(|&id| tensors[&id]).collect();
-        copies.push(Vec::from_iter(one.ops.iter().map(|op| Op {
+        copies.push(Vec::from_iter(one.ops.iter().map(|op| Operator {
             reads: renamed(&op.reads),
             produces: renamed(&op.produces),
             changes: renamed(&op.changes),
             ..op.clone()
         })));
     }
-    let of = |copy: &Vec<Op>, forward| {
+    let of = |copy: &Vec<Operator>, forward| {
         Vec::from_iter(copy.iter().filter(|op| (op.phase == Phase::Forward) == forward).cloned())
     };
     let forward = copies.iter().flat_map(|copy| of(copy, true));

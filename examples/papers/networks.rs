@@ -99,7 +99,7 @@ pub(crate) fn stochastic_depth(graph: &Graph, target: &Target, steps: usize) -> 
         }
         // Views are no launches: they are there if what they look at is.
         let mut there: Vec<bool> = bridge.problem.tensors.values().map(|tensor| tensor.given).collect();
-        let part = |(node, op): (&NodeId, &lmsc_plan::problem::Op)| {
+        let part = |(node, op): (&NodeId, &lmsc_plan::problem::Operator)| {
             let reads = op.reads.iter().all(|tensor| there[tensor.as_u32() as usize]);
             let part = of[node.as_u32() as usize].unwrap_or(if reads {
                 GateEffect::Runs

@@ -2,7 +2,7 @@
 
 use lmsc_ir::program::GateEffect;
 use lmsc_planners::{PLANNERS, Request};
-use lmsc_schedule::problem::{Op, Problem, TensorId};
+use lmsc_schedule::problem::{Operator, Problem, TensorId};
 use lmsc_schedule::random::{self, Rng, Source};
 use lmsc_schedule::{Noise, Replay, Room, Schedule, check, check_however_long, edges};
 
@@ -60,8 +60,8 @@ fn no_noise_takes_a_plan_beyond_its_budget() {
 
 /// The state of each operator if the results of some, drawn at random, are zero.
 fn parts(problem: &Problem, u: &mut Rng) -> Vec<GateEffect> {
-    let can = |op: &Op| op.changes.is_empty() && !op.produces.is_empty();
-    let draw = |op: &Op| if can(op) && u.chance(20) { GateEffect::Zero } else { GateEffect::Runs };
+    let can = |op: &Operator| op.changes.is_empty() && !op.produces.is_empty();
+    let draw = |op: &Operator| if can(op) && u.chance(20) { GateEffect::Zero } else { GateEffect::Runs };
     let mut parts: Vec<GateEffect> = problem.ops.iter().map(draw).collect();
     let mut needed: Vec<bool> = problem.tensors.values().map(|tensor| tensor.kept).collect();
     for (op, part) in problem.ops.iter().zip(&mut parts).rev() {

@@ -19,12 +19,12 @@ entity_impl!(TensorId, "t");
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// In execution order: the index is the tick.
-    pub ops: Vec<Op>,
+    pub ops: Vec<Operator>,
     /// The tensors that the operators read and write.
     pub tensors: PrimaryMap<TensorId, Tensor>,
     /// The link between device and host.
     pub link: Link,
-    /// Names of the operator kinds, indexed by [`Op::kind`].
+    /// Names of the operator kinds, indexed by [`Operator::kind`].
     pub kinds: Vec<String>,
     /// Ranges that are copied begin at multiples of this number of bytes.
     pub grain: u64,
@@ -47,7 +47,7 @@ impl Default for Problem {
 
 /// One operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Op {
+pub struct Operator {
     /// Index into [`Problem::kinds`].
     pub kind: u32,
     /// The phase of the step that it belongs to.
@@ -211,7 +211,7 @@ impl Uses {
     }
 }
 
-impl Op {
+impl Operator {
     /// The tensors that it reads, then those that it produces.
     pub fn touches(&self) -> impl Iterator<Item = TensorId> + '_ {
         self.reads.iter().chain(&self.produces).copied()

@@ -2,7 +2,7 @@
 
 use cranelift_entity::{EntityRef, PrimaryMap};
 use lmsc_address::{Run, Spot};
-use lmsc_schedule::problem::{Op, Problem, TensorId};
+use lmsc_schedule::problem::{Operator, Problem, TensorId};
 use lmsc_schedule::{Edge, Instruction, Piece, PieceId, Plan, Schedule, Step};
 use serde::{Deserialize, Serialize};
 
@@ -127,7 +127,7 @@ impl HeadFile {
 
 impl OpFile {
     /// The operator of the position, touching these tensors.
-    pub(super) fn of(op: u32, run: &Op) -> OpFile {
+    pub(super) fn of(op: u32, run: &Operator) -> OpFile {
         let numbers = |tensors: &[TensorId]| tensors.iter().map(|t| t.as_u32()).collect();
         OpFile {
             op,
@@ -291,7 +291,7 @@ impl PlanFile {
 struct Runs<'a> {
     problem: &'a Problem,
     tensor_origin: &'a PrimaryMap<TensorId, TensorId>,
-    ops: Vec<Op>,
+    ops: Vec<Operator>,
     /// The operator whose first run is next.
     next: u32,
     /// By tensor of the problem, the number of changes by the first runs of operators.
@@ -348,7 +348,7 @@ impl<'a> Runs<'a> {
             self.content[tensor.as_u32() as usize] += 1;
             self.changed[self.tensor_origin[tensor].as_u32() as usize] += 1;
         }
-        self.ops.push(Op { reads, produces, changes, ..*source });
+        self.ops.push(Operator { reads, produces, changes, ..*source });
         Ok(())
     }
 
@@ -379,7 +379,7 @@ impl<'a> Runs<'a> {
     }
 
     /// All operators.
-    fn end(self) -> Result<Vec<Op>, SavedError> {
+    fn end(self) -> Result<Vec<Operator>, SavedError> {
         if (self.next as usize) < self.problem.ops.len() {
             Err(SavedError::Missing(self.next))
         } else {

@@ -102,7 +102,7 @@ fn chain() -> Problem {
     let ops: Vec<_> = (0..4)
         .map(|i| {
             let reads: &[u32] = if i == 0 { &[] } else { &[i - 1] };
-            lmsc_schedule::problem::Op { recomputable: true, ..op(Forward, 10, reads, &[i]) }
+            lmsc_schedule::problem::Operator { recomputable: true, ..op(Forward, 10, reads, &[i]) }
         })
         .chain((0..4).rev().map(|i| op(Backward, 10, &[i], &[])))
         .collect();

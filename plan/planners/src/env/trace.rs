@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lmsc_ir::Phase;
-use lmsc_schedule::problem::{Duplex, Link, Op, Problem, Tensor, TensorId};
+use lmsc_schedule::problem::{Duplex, Link, Operator, Problem, Tensor, TensorId};
 use serde::{Deserialize, Serialize};
 
 /// The format that the first line of a trace names.
@@ -443,9 +443,9 @@ fn problem(
     Ok(problem)
 }
 
-fn op(phase: Phase, nanos: u64) -> Op {
+fn op(phase: Phase, nanos: u64) -> Operator {
     let (reads, produces, changes) = Default::default();
-    Op { kind: 0, phase, nanos, workspace: 0, reads, produces, changes, recomputable: false }
+    Operator { kind: 0, phase, nanos, workspace: 0, reads, produces, changes, recomputable: false }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Recomputation: rewrites a problem so that tensors are dropped after an early use and recomputed before a late one.
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
-use lmsc_schedule::problem::{Op, Problem, TensorId, Uses, Window};
+use lmsc_schedule::problem::{Operator, Problem, TensorId, Uses, Window};
 use smallvec::{SmallVec, smallvec};
 
 /// A tensor recomputed for one recomputed operator serves others within this number of operators, unless it is to be
@@ -99,7 +99,7 @@ impl<'a> Rematerializer<'a> {
     /// The windows after which the tensor could be recomputed, by tensor, then by tick.
     ///
     /// Its producer must be recomputable, and neither the tensor nor the inputs of its producer may have changed since. The
-    /// results of the producer do not depend on the tensors that it changes in place ([`Op::recomputable`]).
+    /// results of the producer do not depend on the tensors that it changes in place ([`Operator::recomputable`]).
     pub fn windows(&self) -> Vec<Window> {
         let mut windows = Vec::new();
         for tensor in self.problem.tensors.keys() {
@@ -337,13 +337,18 @@ impl<'a> Rewriting<'a> {
 }
 
 /// The next operator, like `like` but without tensors so far; reuses the memory of the operator that was at this position.
-fn next_op<'a>(ops: &'a mut Vec<Op>, origins: &mut Vec<u32>, like: &Op, origin: u32) -> &'a mut Op {
+fn next_op<'a>(
+    ops: &'a mut Vec<Operator>,
+    origins: &mut Vec<u32>,
+    like: &Operator,
+    origin: u32,
+) -> &'a mut Operator {
     let at = origins.len();
     origins.push(origin);
-    let Op { kind, phase, nanos, workspace, recomputable, .. } = *like;
+    let Operator { kind, phase, nanos, workspace, recomputable, .. } = *like;
     if at == ops.len() {
         let [reads, produces, changes] = Default::default();
-        ops.push(Op { kind, phase, nanos, workspace, reads, produces, changes, recomputable });
+        ops.push(Operator { kind, phase, nanos, workspace, reads, produces, changes, recomputable });
     }
     let op = &mut ops[at];
     (op.kind, op.phase, op.nanos, op.workspace, op.recomputable) =
@@ -361,7 +366,7 @@ mod tests {
 
     #[test]
     fn what_lasts_is_read_again_and_not_made_anew() {
-        let again = |op: Op| Op { recomputable: true, ..op };
+        let again = |op: Operator| Operator { recomputable: true, ..op };
         let ops = [
             again(op(Forward, 5, &[0], &[1])),
             again(op(Forward, 1, &[1], &[2])),

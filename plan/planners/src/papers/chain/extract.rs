@@ -195,7 +195,7 @@ fn costs(
 
 #[cfg(test)]
 mod tests {
-    use lmsc_schedule::problem::{Op, Tensor};
+    use lmsc_schedule::problem::{Operator, Tensor};
 
     use super::*;
 
@@ -211,7 +211,7 @@ mod tests {
         problem.ops = ops
             .iter()
             .enumerate()
-            .map(|(tick, (reads, produces))| Op {
+            .map(|(tick, (reads, produces))| Operator {
                 kind: 0,
                 phase: if tick < forward { Phase::Forward } else { Phase::Backward },
                 nanos: 10 * reads.len() as u64,

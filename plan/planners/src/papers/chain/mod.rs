@@ -3,7 +3,7 @@
 mod extract;
 
 use lmsc_ir::Phase;
-use lmsc_schedule::problem::{Duplex, Link, Op, Problem, Tensor, TensorId};
+use lmsc_schedule::problem::{Duplex, Link, Operator, Problem, Tensor, TensorId};
 
 pub use extract::{Extracted, extract};
 pub(crate) use extract::{turn, window_at_the_turn};
@@ -86,7 +86,7 @@ impl Chain {
         let y: Vec<_> = (0..=n).map(|i| add(self.gradient_bytes[i], false, false)).collect();
         for i in 0..n {
             let loss = (i + 1 == n).then_some(y[n]).flatten();
-            problem.ops.push(Op {
+            problem.ops.push(Operator {
                 kind: 0,
                 phase: Phase::Forward,
                 nanos: self.forward_nanos[i],
@@ -98,7 +98,7 @@ impl Chain {
             });
         }
         for i in (0..n).rev() {
-            problem.ops.push(Op {
+            problem.ops.push(Operator {
                 kind: 1,
                 phase: Phase::Backward,
                 nanos: self.backward_nanos[i],
