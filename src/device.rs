@@ -5,7 +5,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use lmsc_cuda::{Facts, OpenError};
 use lmsc_ir::Bytes;
 use lmsc_plan::Target;
-use lmsc_plan::target::{CudaFacts, Duplex, Kernels};
+use lmsc_plan::problem::Duplex;
+use lmsc_plan::target::{CudaFacts, Kernels};
 
 use crate::cli::Device;
 use crate::error::note;
@@ -103,7 +104,7 @@ fn no_gpu(error: &OpenError) -> Error {
     Error::new(Code::Missing, format!("there is no GPU to ask: {error}")).with_help(help)
 }
 
-fn described(facts: &Facts, link: lmsc_plan::target::Link) -> Target {
+fn described(facts: &Facts, link: lmsc_plan::target::TargetLink) -> Target {
     let cuda = CudaFacts {
         name: facts.name.clone(),
         capability: facts.capability,

@@ -1115,7 +1115,7 @@ fn the_command_convolves_by_a_library() {
 /// What `lmsc calibrate` writes.
 struct Calibrated {
     profile: Profile,
-    link: lmsc_plan::target::Link,
+    link: lmsc_plan::target::TargetLink,
     /// Nanoseconds by signature.
     nanos: BTreeMap<String, u64>,
     /// Microseconds of a launch, if that is told.

@@ -10,8 +10,9 @@ use lmsc_ir::program::{Checked, Program, Stream};
 use lmsc_ir::{Bytes, Graph, words};
 use lmsc_onnx::key;
 use lmsc_passes::{PassCx, Pipeline};
-use lmsc_plan::cost::{Measured, Profile, signature};
-use lmsc_plan::target::{Duplex, Link};
+use lmsc_plan::cost::{MeasuredCost, Profile, signature};
+use lmsc_plan::problem::Duplex;
+use lmsc_plan::target::TargetLink;
 use lmsc_plan::{Costs, planners};
 use lmsc_runtime::{RunError, Turn, Watch};
 
@@ -86,7 +87,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     let count = by_signature.len();
     for (signature, (times, workspace)) in by_signature {
         let nanos = times.iter().sum::<Duration>().as_nanos() as u64 / times.len().max(1) as u64;
-        profile.insert(signature, Measured { nanos, workspace });
+        profile.insert(signature, MeasuredCost { nanos, workspace });
     }
     let text = profile.to_json();
     crate::write_atomically(&args.output, |w| w.write_all(text.as_bytes()))?;
@@ -179,7 +180,7 @@ fn shares(program: &Program, graph: &Graph, cx: &PassCx, timed: &[Timed]) -> BTr
     times
 }
 
-fn link_told(link: &Link) -> String {
+fn link_told(link: &TargetLink) -> String {
     let rate = |bytes: u64| format!("{:.2} GB/s", bytes as f64 / 1e9);
     let beside = |bytes: Option<u64>| bytes.map(rate).unwrap_or_default();
     format!(
@@ -225,7 +226,7 @@ fn costs_of(device: Device) -> Result<Option<cuda::Costs>, RunError> {
 }
 
 /// How fast the device and the host's memory exchange bytes, by copies of so many at most.
-pub(crate) fn link_of(device: Device, most: u64) -> Result<Link, RunError> {
+pub(crate) fn link_of(device: Device, most: u64) -> Result<TargetLink, RunError> {
     match device {
         Device::Host => std::thread::scope(|scope| {
             let threads = [Copier::new(scope, Stream::Out)?, Copier::new(scope, Stream::In)?];
@@ -249,7 +250,7 @@ pub(crate) const MOST: u64 = 32 << 20;
 fn link(
     most: u64,
     mut time: impl FnMut(Stream, u64, bool) -> Result<Duration, RunError>,
-) -> Result<Link, RunError> {
+) -> Result<TargetLink, RunError> {
     let mut typical = |way, bytes, beside, times: usize| {
         // The first finds memory and caches cold.
         let all = (0..=times).map(|_| time(way, bytes, beside)).collect::<Result<Vec<_>, _>>()?;
@@ -266,7 +267,7 @@ fn link(
         Ok::<_, RunError>(((bytes as f64 / seconds.max(1e-9)) as u64).max(1))
     };
     let [out, into] = [rate(Stream::Out, false)?, rate(Stream::In, false)?];
-    Ok(Link {
+    Ok(TargetLink {
         duplex: Duplex::Full,
         out_bytes_per_second: out,
         in_bytes_per_second: into,

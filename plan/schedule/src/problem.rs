@@ -9,6 +9,7 @@ use std::ops::Range;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use lmsc_ir::Phase;
 use lmsc_ir::program::GateEffect;
+use serde::{Deserialize, Serialize};
 
 /// A tensor of a [`Problem`]: the unit that occupies memory; a storage of the graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,7 +107,8 @@ pub struct Link {
 }
 
 /// Whether copies in the two directions overlap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Duplex {
     /// One copy at a time, as in OPT §3.
     Half,

@@ -98,14 +98,7 @@ struct LinkFacts {
     in_bytes_per_second: u64,
     #[serde(default)]
     latency_ns: u64,
-    duplex: DuplexFacts,
-}
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum DuplexFacts {
-    Half,
-    Full,
+    duplex: Duplex,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -158,10 +151,7 @@ pub fn to_lines(problem: &Problem, name: &str) -> String {
             out_bytes_per_second: link.out_bytes_per_second,
             in_bytes_per_second: link.in_bytes_per_second,
             latency_ns: link.latency_nanos,
-            duplex: match link.duplex {
-                Duplex::Half => DuplexFacts::Half,
-                Duplex::Full => DuplexFacts::Full,
-            },
+            duplex: link.duplex,
         },
         resident_bytes: untouched.map(|(_, t)| t.bytes).sum(),
     };
@@ -390,15 +380,7 @@ fn problem(
         }
     }
     let mut problem = Problem {
-        link: Link {
-            out_bytes_per_second,
-            in_bytes_per_second,
-            latency_nanos: latency_ns,
-            duplex: match duplex {
-                DuplexFacts::Half => Duplex::Half,
-                DuplexFacts::Full => Duplex::Full,
-            },
-        },
+        link: Link { out_bytes_per_second, in_bytes_per_second, latency_nanos: latency_ns, duplex },
         kinds: vec!["kernel".to_owned()],
         ..Problem::default()
     };
