@@ -159,11 +159,11 @@ fn damaged(certificate: &Certificate, u: &mut Rng, ops: usize) -> Certificate {
 
 fn damage(proof: &mut Proof, u: &mut Rng, ops: usize) {
     let another = match u.below(ops + 3) {
-        0 => Place::Start,
-        1 => Place::End,
-        tick => Place::Op(tick as u32 - 2),
+        0 => StepPlace::Start,
+        1 => StepPlace::End,
+        tick => StepPlace::Op(tick as u32 - 2),
     };
-    let place = |place: &mut Place| *place = another;
+    let place = |place: &mut StepPlace| *place = another;
     let (facts, which) = match proof {
         Proof::Paper { at } => return at.iter_mut().for_each(place),
         Proof::Prices { memory, out, back } => {
