@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use lmsc_ir::words;
-use lmsc_plan::offsets::{Effort, Misplaced, Table, check, load, place};
+use lmsc_plan::offsets::{Effort, LayoutFlaw, Table, check, load, place};
 use serde::Serialize;
 
 use crate::cli::OffsetsArgs;
@@ -70,7 +70,7 @@ pub fn offsets(args: &OffsetsArgs) -> Result<String, Error> {
     };
     match place(buffers, capacity, Effort::percent(args.effort)) {
         Ok(layout) => {
-            check(buffers, &layout, capacity).map_err(|flaw: Misplaced| Error::ours(flaw.to_string()))?;
+            check(buffers, &layout, capacity).map_err(|flaw: LayoutFlaw| Error::ours(flaw.to_string()))?;
             answer.layout_bytes = Some(layout.bytes);
             answer.placed =
                 table.ids.iter().zip(&layout.addresses).map(|(id, &offset)| Placed { id, offset }).collect();

@@ -1,7 +1,7 @@
 //! The JSON fields of a saved plan, and the checks that they name operators and tensors of the problem.
 
 use cranelift_entity::{EntityRef, PrimaryMap};
-use lmsc_address::{Run, Spot};
+use lmsc_address::{Allocation, Spot};
 use lmsc_schedule::problem::{Operator, Problem, TensorId};
 use lmsc_schedule::{Edge, Instruction, Piece, PieceId, Plan, Schedule, Step};
 use serde::{Deserialize, Serialize};
@@ -169,8 +169,8 @@ impl PlanFile {
         };
         let spot = |spot: &Spot| {
             let (workspace_of, bytes) = match spot.run {
-                Run::Workspace(tick) => (Some(tick), None),
-                Run::Bytes { tensor, begin, end } => (None, Some((tensor.as_u32(), begin, end))),
+                Allocation::Workspace(tick) => (Some(tick), None),
+                Allocation::Bytes { tensor, begin, end } => (None, Some((tensor.as_u32(), begin, end))),
             };
             SpotFile { from_step: spot.from, workspace_of, bytes, address: spot.address }
         };
@@ -271,11 +271,11 @@ impl PlanFile {
         let run = match (spot.workspace_of, spot.bytes) {
             (Some(tick), None) => {
                 known("operator", tick.into(), self.ops.len())?;
-                Run::Workspace(tick)
+                Allocation::Workspace(tick)
             }
             (None, Some((tensor, begin, end))) => {
                 known("tensor", tensor.into(), self.tensors.len())?;
-                Run::Bytes { tensor: TensorId::from_u32(tensor), begin, end }
+                Allocation::Bytes { tensor: TensorId::from_u32(tensor), begin, end }
             }
             _ => {
                 return Err(SavedError::Flaw(
