@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use lmsc_ir::rng::{Rng, Source};
 
-use crate::env::{Env, Kind, NOTHING, State};
+use crate::env::{ActionKind, Env, NOTHING, State};
 
 /// The length of a node's state: p.
 pub const WIDTH: usize = 16;
@@ -133,8 +133,8 @@ impl Graph {
         let features = (0..nodes.len()).map(|node| {
             let kind = match nodes[node].action.map(|action| action.kind) {
                 None => 0.0,
-                Some(Kind::Offload) => 0.5,
-                Some(Kind::Remove) => 1.0,
+                Some(ActionKind::Offload) => 0.5,
+                Some(ActionKind::Remove) => 1.0,
             };
             [bytes[node], transfer[node], recompute[node], revisit[node], kind, 0.0]
         });
