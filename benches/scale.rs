@@ -19,7 +19,7 @@ use lmsc_passes::{PassCx, Pipeline, TFLMS, pass_named};
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::{Granularity, Request, planner};
 use lmsc_plan::problem::{Operator, Problem, TensorId};
-use lmsc_plan::{Memory, tflms};
+use lmsc_plan::{MemoryTimeline, tflms};
 
 const NODES: &[usize] = &[100, 1_000, 10_000, 100_000];
 
@@ -81,7 +81,7 @@ fn verifying(bencher: Bencher, nodes: usize) {
 #[divan::bench(args = NODES)]
 fn memory(bencher: Bencher, nodes: usize) {
     let graph = graph(nodes);
-    bencher.bench_local(|| Memory::of(&graph).peak());
+    bencher.bench_local(|| MemoryTimeline::of(&graph).peak());
 }
 
 #[divan::bench(args = NODES)]

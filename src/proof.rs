@@ -8,7 +8,7 @@ use lmsc_ir::{Bytes, Data, Graph, NodeId, Place};
 use lmsc_onnx::file::Opened;
 use lmsc_onnx::{Dims, Model, key};
 use lmsc_passes::PassCx;
-use lmsc_plan::Memory;
+use lmsc_plan::MemoryTimeline;
 use serde_json::json;
 
 use crate::cli::{BindingArgs, Emit, VerifyArgs};
@@ -157,8 +157,8 @@ impl Bound {
     }
 
     /// The memory of the graph with the workspaces that are stated.
-    fn peak(&self, graph: &Graph) -> Memory {
-        Memory::with_workspace(graph, |id| match graph.node(id).workspace {
+    fn peak(&self, graph: &Graph) -> MemoryTimeline {
+        MemoryTimeline::with_workspace(graph, |id| match graph.node(id).workspace {
             Some(workspace) => workspace.bytes,
             None => first_result(graph, id)
                 .and_then(|name| self.workspaces.get(name))
@@ -312,7 +312,7 @@ impl Written<'_> {
         );
         proof.map_err(|difference| difference.to_string())?;
         let (expected, found) = memory;
-        let peaks = |memory: &Memory| [memory.peak(), memory.host_peak];
+        let peaks = |memory: &MemoryTimeline| [memory.peak(), memory.host_peak];
         if peaks(&expected) != peaks(&found) {
             let ([peak, host], [was, host_was]) = (peaks(&found), peaks(&expected));
             return Err(format!(

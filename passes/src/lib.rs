@@ -55,7 +55,7 @@ use lmsc_plan::planners::{Options, Planner, Scheduler};
 use lmsc_plan::saved::Saved;
 use lmsc_plan::schedule::Watch;
 use lmsc_plan::target::Kernels;
-use lmsc_plan::{Cause, Memory, Reach, Refusal, Target, pages, tflms};
+use lmsc_plan::{Cause, MemoryTimeline, Reach, Refusal, Target, pages, tflms};
 
 pub use apply::{Mismatch, apply};
 pub use given::{GivenOrder, GivenPlan};
@@ -256,8 +256,8 @@ impl PassCx {
     }
 
     /// The memory that the graph needs on the target, workspaces included.
-    pub fn memory(&self, graph: &Graph) -> Memory {
-        Memory::with_workspace(graph, self.workspace(graph))
+    pub fn memory(&self, graph: &Graph) -> MemoryTimeline {
+        MemoryTimeline::with_workspace(graph, self.workspace(graph))
     }
 
     /// The phase that the user says the node belongs to.

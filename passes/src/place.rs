@@ -7,7 +7,7 @@ use cranelift_entity::SecondaryMap;
 use lmsc_ir::program::Spans;
 use lmsc_ir::{Bytes, Graph, NodeId, Place, StorageId, Storages, Workspace, joined_elements, reaches};
 use lmsc_plan::offsets::{Buffer, Effort, pack, place};
-use lmsc_plan::{Cause, Memory, Refusal};
+use lmsc_plan::{Cause, MemoryTimeline, Refusal};
 
 use crate::rewrite::order_what_computes;
 use crate::{Outcome, Pass, PassCx, PassError, TFLMS};
@@ -82,7 +82,7 @@ impl Placement {
     /// Addresses for all storages on the device and all workspaces, in an arena of this size, or one not much larger; as
     /// small as can be found, where no size is given.
     ///
-    /// Live ranges are those of [`Memory`]: no timing of the copies makes them longer. Tensors that are joined lie side by
+    /// Live ranges are those of [`MemoryTimeline`]: no timing of the copies makes them longer. Tensors that are joined lie side by
     /// side, and take the place of the whole as long as any of them is there.
     pub(crate) fn of(
         graph: &Graph,
@@ -193,7 +193,7 @@ fn objects(
     workspace: &dyn Fn(NodeId) -> Bytes,
     alignment: Bytes,
 ) -> (Vec<Object>, Vec<Buffer>) {
-    let memory = Memory::of(graph);
+    let memory = MemoryTimeline::of(graph);
     let groups = groups(graph, storages);
     let mut objects: Vec<Object> = Vec::new();
     let mut object_of: BTreeMap<StorageId, usize> = BTreeMap::new();

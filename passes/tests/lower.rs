@@ -213,7 +213,7 @@ fn without_copies_the_peak_is_what_was_planned() {
         let cx = PassCx::default();
         let workspace = cx.workspace(&graph);
         let program = lower(&graph, &Lowering { arena: None, workspace: &workspace }).unwrap();
-        let planned = lmsc_plan::Memory::with_workspace(&graph, &workspace).peak();
+        let planned = lmsc_plan::MemoryTimeline::with_workspace(&graph, &workspace).peak();
         let peak = peak_in_order(&program);
         // A view is no command; where one comes after all other uses, planning counts its operand until then.
         assert!(peak <= planned.0, "seed {seed}\n{}", graph.to_text());
