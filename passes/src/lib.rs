@@ -74,8 +74,8 @@ pub trait Pass: Sync {
     fn summary(&self) -> &'static str;
 
     /// What the pass may change, and so the check that proves its result.
-    fn kind(&self) -> Kind {
-        Kind::Memory
+    fn kind(&self) -> PassKind {
+        PassKind::Memory
     }
 
     /// The options that are the pass's own, which `-p 'name{option=value}'` sets and [`PassCx`] gives to the pass.
@@ -89,7 +89,7 @@ pub trait Pass: Sync {
 
 /// What a pass may change, and so the check that proves its result ([`Pipeline::prove`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum PassKind {
     /// When values are computed, how often, and where they are: [`lmsc_ir::equiv::check`] proves it.
     Memory,
     /// Which nodes there are, too: none that nothing needs, one for several, a constant in place of one.

@@ -6,7 +6,7 @@ use lmsc_ir::equiv::{self, Difference, Equivalence};
 use lmsc_ir::{Graph, Message, verify, words};
 
 use crate::options::PassOptions;
-use crate::{Kind, Outcome, Pass, PassCx, PassError, REGISTRY};
+use crate::{Outcome, Pass, PassCx, PassError, PassKind, REGISTRY};
 
 /// The planner that the pass `swap` is, which works on the graph. All others are planners of `lmsc-plan`, which the pass `plan` asks.
 pub const TFLMS: &str = "tflms";
@@ -137,8 +137,8 @@ impl<'p> Pipeline<'p> {
     }
 
     /// What the passes may change together.
-    pub fn kind(&self) -> Kind {
-        self.passes().map(|pass| pass.kind()).max().unwrap_or(Kind::Memory)
+    pub fn kind(&self) -> PassKind {
+        self.passes().map(|pass| pass.kind()).max().unwrap_or(PassKind::Memory)
     }
 
     /// Proves that the graph computes the same after the passes as before, with the check that suits their kinds; none if one of
@@ -148,9 +148,9 @@ impl<'p> Pipeline<'p> {
     /// The first difference.
     pub fn prove(&self, before: &Graph, after: &Graph) -> Result<Option<Equivalence>, Difference> {
         match self.kind() {
-            Kind::Memory => equiv::check(before, after).map(Some),
-            Kind::CleanUp => equiv::check_cleaned(before, after).map(Some),
-            Kind::Operators => Ok(None),
+            PassKind::Memory => equiv::check(before, after).map(Some),
+            PassKind::CleanUp => equiv::check_cleaned(before, after).map(Some),
+            PassKind::Operators => Ok(None),
         }
     }
 
