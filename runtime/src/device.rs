@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use lmsc_ir::program::{GateEffects, Memory, PlacedTensor, Residency, Stream, Transfer};
-use lmsc_kernels::kernel::Step;
+use lmsc_kernels::kernel::StepContext;
 
 /// A device whose tensors can be read and set at the caller's turn, from the compute thread.
 pub trait Tensors {
@@ -35,12 +35,12 @@ pub(crate) trait Device: Tensors {
     fn leave(&self, residency: &Residency);
 
     /// The part of each command that runs in the step; none if all of them run.
-    fn parts(&self, _step: Step) -> Option<GateEffects> {
+    fn parts(&self, _step: StepContext) -> Option<GateEffects> {
         None
     }
 
     /// Runs the kernel of the launch at this position of the compute stream.
-    fn launch(&self, index: u32, step: Step);
+    fn launch(&self, index: u32, step: StepContext);
 
     /// Copies bytes in the direction of the stream.
     ///

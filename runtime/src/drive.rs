@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use lmsc_ir::program::{Action, GateEffect, Memory, PlacedTensor, Program, Stream, Wait};
-use lmsc_kernels::kernel::Step;
+use lmsc_kernels::kernel::StepContext;
 
 use super::device::Device;
 use super::meter::Meter;
@@ -18,7 +18,7 @@ pub(super) struct Drive {
     /// Maximum number of steps.
     pub(super) steps: u64,
     /// The first of them.
-    pub(super) start: Step,
+    pub(super) start: StepContext,
     /// Whether an earlier run has left outputs.
     pub(super) has_left: bool,
     /// Whether to record the times of each command.
@@ -27,8 +27,8 @@ pub(super) struct Drive {
 
 impl Drive {
     /// The step of this number in this run, from 0.
-    fn step(&self, number: u64) -> Step {
-        Step { number: self.start.number + number, ..self.start }
+    fn step(&self, number: u64) -> StepContext {
+        StepContext { number: self.start.number + number, ..self.start }
     }
 }
 
@@ -182,7 +182,7 @@ impl<D: Device + Sync> Lane<'_, D> {
     }
 
     fn act(&self, action: &Action, index: u32, step: u64, watch: &mut dyn Watch) -> Result<(), Ended> {
-        let Step { number, .. } = self.what.step(step);
+        let StepContext { number, .. } = self.what.step(step);
         match action {
             Action::Turn => self.turn(step, watch)?,
             Action::Launch(launch) => {

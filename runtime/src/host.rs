@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 use lmsc_ir::program::{Checked, GateEffects, Launch, Memory, PlacedTensor, Residency, Stream, Transfer};
-use lmsc_kernels::kernel::{Io, Step};
+use lmsc_kernels::kernel::{Io, StepContext};
 
 use super::Link;
 use super::device::{Device, Tensors};
@@ -183,11 +183,11 @@ impl Device for Host {
         }
     }
 
-    fn parts(&self, step: Step) -> Option<GateEffects> {
+    fn parts(&self, step: StepContext) -> Option<GateEffects> {
         if self.skips_closed { self.kernels.parts(&self.program, step) } else { None }
     }
 
-    fn launch(&self, index: u32, step: Step) {
+    fn launch(&self, index: u32, step: StepContext) {
         let launch = self.launch_at(index);
         let is_written = |i: usize| launch.in_place.iter().any(|pair| pair.0 == i);
         let arena = &self.memories[Memory::Arena as usize];

@@ -5,7 +5,7 @@ use std::fmt;
 
 use lmsc_ir::program::{Action, ContentId, GateEffects, Gates, Launch, PlacedTensor, Program, Role, Stream};
 use lmsc_ir::{Bytes, Data, Type};
-use lmsc_kernels::kernel::{Io, Kernel, Step};
+use lmsc_kernels::kernel::{Io, Kernel, StepContext};
 use lmsc_kernels::spec::{Operand, PrepareError, Spec};
 use lmsc_kernels::table::prepare;
 
@@ -187,7 +187,7 @@ impl Kernels {
 
     /// The part of each command of the program that runs in a step, if operators whose results closed gates multiply are left
     /// out; none if all commands run.
-    pub fn parts(&self, program: &Program, step: Step) -> Option<GateEffects> {
+    pub fn parts(&self, program: &Program, step: StepContext) -> Option<GateEffects> {
         let closed = |(&index, (operands, bytes)): (&u32, &(Vec<Buffer>, usize))| {
             let operands: Vec<&[u8]> = operands.iter().map(Buffer::get).collect();
             let mut results = [Buffer::filled(*bytes, 0)];
@@ -257,7 +257,7 @@ pub fn workspaces_by(
                 spec.operands.iter().map(|o| o.and_then(|o| o.constant).unwrap_or(&[])).collect();
             let mut results: Vec<Buffer> =
                 spec.results.iter().map(|ty| Buffer::filled(size(*ty).0 as usize, 0)).collect();
-            run(&kernel, &operands, &mut results, Step::default());
+            run(&kernel, &operands, &mut results, StepContext::default());
             drop(operands);
             results.iter().for_each(|result| is_known(result.get()));
             known.extend(node.results.iter().zip(results).filter_map(|(v, buffer)| Some(((*v)?, buffer))));
@@ -281,7 +281,7 @@ fn drawn_from(program: &Program, index: u32, known: &BTreeMap<ContentId, Buffer>
     (launch.operands.iter().map(operand).collect(), bytes as usize)
 }
 
-fn run(kernel: &Kernel, operands: &[&[u8]], results: &mut [Buffer], step: Step) {
+fn run(kernel: &Kernel, operands: &[&[u8]], results: &mut [Buffer], step: StepContext) {
     let mut slices: Vec<&mut [u8]> = results.iter_mut().map(Buffer::get_mut).collect();
     let mut workspace = Buffer::filled(kernel.workspace().0 as usize, 0);
     kernel.run(Io::new(operands, &mut slices, workspace.get_mut()), step);
@@ -318,7 +318,7 @@ fn evaluate(kernel: &Kernel, launch: &Launch, known: &mut BTreeMap<ContentId, Bu
     let operands: Vec<&[u8]> = launch.operands.iter().map(bytes).collect();
     let size = |t: &Option<PlacedTensor>| t.as_ref().map_or(0, |t| t.bytes() as usize);
     let mut results: Vec<Buffer> = launch.results.iter().map(|t| Buffer::filled(size(t), 0)).collect();
-    run(kernel, &operands, &mut results, Step::default());
+    run(kernel, &operands, &mut results, StepContext::default());
     drop(operands);
     let contents = launch.results.iter().map(|t| t.as_ref().map(|t| t.content));
     known.extend(contents.zip(results).filter_map(|(content, buffer)| Some((content?, buffer))));

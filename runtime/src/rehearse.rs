@@ -11,7 +11,7 @@ use lmsc_ir::program::{
     Action, GateEffect, GateEffects, Launch, Memory, PlacedTensor, Program, Stream, Transfer,
 };
 use lmsc_ir::rng::{Rng, Source};
-use lmsc_kernels::kernel::{Io, Step};
+use lmsc_kernels::kernel::{Io, StepContext};
 
 use super::kernels::{Buffer, Kernels, NotReady};
 use super::meter::Meter;
@@ -167,7 +167,7 @@ impl Rehearsal {
         if !at.begun {
             self.meter.begin(stream, index);
         }
-        let part = self.part(stream, index, Step { number, seed });
+        let part = self.part(stream, index, StepContext { number, seed });
         match self.program.stream(stream)[at.index].action.clone() {
             Action::Launch(launch) if part != GateEffect::Runs => {
                 self.expect(&launch);
@@ -185,7 +185,7 @@ impl Rehearsal {
                     self.free(|meter, free| meter.turn(true, free));
                 }
             }
-            Action::Launch(launch) if at.begun => self.launch(index, &launch, Step { number, seed }),
+            Action::Launch(launch) if at.begun => self.launch(index, &launch, StepContext { number, seed }),
             Action::Launch(launch) => self.expect(&launch),
             Action::Copy(copy) => self.copy(stream, &copy, at.begun),
             Action::Turn => {}
@@ -196,7 +196,7 @@ impl Rehearsal {
     }
 
     /// The part of the command that runs in the step.
-    fn part(&mut self, stream: Stream, index: u32, step: Step) -> GateEffect {
+    fn part(&mut self, stream: Stream, index: u32, step: StepContext) -> GateEffect {
         let Some(parts) = &mut self.parts else { return GateEffect::Runs };
         let found = parts.entry(step.number).or_insert_with(|| self.kernels.parts(&self.program, step));
         found.as_ref().map_or(GateEffect::Runs, |parts| parts.of(stream, index))
@@ -228,7 +228,7 @@ impl Rehearsal {
         self.bytes_mut(Memory::Arena, launch.workspace.clone()).fill(POISON);
     }
 
-    fn launch(&mut self, index: u32, launch: &Launch, step: Step) {
+    fn launch(&mut self, index: u32, launch: &Launch, step: StepContext) {
         let is_written = |i: usize| launch.in_place.iter().any(|pair| pair.0 == i);
         let operand = |(i, tensor): (usize, &Option<PlacedTensor>)| match tensor {
             Some(tensor) if !is_written(i) => match tensor.span() {

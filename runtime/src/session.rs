@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use lmsc_ir::program::{Checked, Given, Launch, Memory, Output, PlacedTensor, Program, Role, Stream};
 use lmsc_ir::{Bytes, Data};
-use lmsc_kernels::kernel::Step;
+use lmsc_kernels::kernel::StepContext;
 
 use super::chunks::{Fragmentation, apart};
 use super::device::Tensors;
@@ -336,7 +336,7 @@ impl Session {
     /// # Errors
     /// [`RunError::Stopped`], with the message of the watch; [`RunError::Copy`]; [`RunError::NoThread`].
     pub fn run(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
-        let start = Step { number: self.steps, seed: self.seed };
+        let start = StepContext { number: self.steps, seed: self.seed };
         let what = Drive { steps, start, has_left: self.has_left, traces: self.traces };
         let measured = drive(&self.host, self.host.program(), what, watch)?;
         self.has_left = true;

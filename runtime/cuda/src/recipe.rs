@@ -2,7 +2,7 @@
 
 use lmsc_ir::Bytes;
 use lmsc_kernels::meaning::Rows;
-use lmsc_kernels::spec::{Refusal, refuse};
+use lmsc_kernels::spec::{SpecError, refuse};
 
 use super::BLOCK;
 
@@ -470,8 +470,8 @@ impl Recipe {
     pub(super) fn library_or(
         &mut self,
         library: Option<Vec<Product>>,
-        kernels: impl FnOnce(&mut Recipe) -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+        kernels: impl FnOnce(&mut Recipe) -> Result<(), SpecError>,
+    ) -> Result<(), SpecError> {
         let Some(library) = library else { return kernels(self) };
         let kernels = self.apart(kernels)?;
         self.calls.push(Call::Products { library, kernels });
@@ -483,9 +483,9 @@ impl Recipe {
     pub(super) fn convolution_or(
         &mut self,
         library: Option<Convolution>,
-        behind: impl FnOnce(&mut Recipe) -> Result<(), Refusal>,
-        kernels: impl FnOnce(&mut Recipe) -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+        behind: impl FnOnce(&mut Recipe) -> Result<(), SpecError>,
+        kernels: impl FnOnce(&mut Recipe) -> Result<(), SpecError>,
+    ) -> Result<(), SpecError> {
         let kernels = self.apart(kernels)?;
         let behind = if library.is_some() { self.apart(behind)? } else { Vec::new() };
         // An empty convolution has no launch.
@@ -498,8 +498,8 @@ impl Recipe {
     /// The launches that the function adds, taken out of the recipe again.
     fn apart(
         &mut self,
-        add: impl FnOnce(&mut Recipe) -> Result<(), Refusal>,
-    ) -> Result<Vec<Launch>, Refusal> {
+        add: impl FnOnce(&mut Recipe) -> Result<(), SpecError>,
+    ) -> Result<Vec<Launch>, SpecError> {
         let before = self.calls.len();
         add(self)?;
         Ok(self.calls.drain(before..).flat_map(|call| call.kernels().to_vec()).collect())
@@ -524,7 +524,7 @@ impl Recipe {
         kernel: impl Into<String>,
         blocks: usize,
         args: Vec<Arg>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SpecError> {
         let Some(blocks) = u32::try_from(blocks).ok().filter(|&blocks| blocks <= i32::MAX as u32) else {
             return refuse(format!("it would need {blocks} blocks of threads"));
         };
@@ -615,7 +615,7 @@ pub(super) fn channel_words(rows: Rows, width: usize) -> Vec<u64> {
 }
 
 /// A box of indices, and strides in each of several tensors, as a kernel takes it.
-pub(super) fn spread(dims: &[usize], strides: &[Vec<isize>]) -> Result<Vec<u64>, Refusal> {
+pub(super) fn spread(dims: &[usize], strides: &[Vec<isize>]) -> Result<Vec<u64>, SpecError> {
     if dims.len() > RANK {
         return refuse(format!(
             "{} dimensions cannot be taken together; this device has kernels for up to {RANK}",
@@ -632,7 +632,7 @@ pub(super) fn spread(dims: &[usize], strides: &[Vec<isize>]) -> Result<Vec<u64>,
 }
 
 /// The same with nonnegative strides.
-pub(super) fn spread_forward(dims: &[usize], strides: &[Vec<usize>]) -> Result<Vec<u64>, Refusal> {
+pub(super) fn spread_forward(dims: &[usize], strides: &[Vec<usize>]) -> Result<Vec<u64>, SpecError> {
     let signed: Vec<Vec<isize>> =
         strides.iter().map(|list| list.iter().map(|&s| s as isize).collect()).collect();
     spread(dims, &signed)

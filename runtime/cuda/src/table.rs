@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use lmsc_ir::LMSC_DOMAIN as LMSC;
 use lmsc_kernels::short::Wide;
-use lmsc_kernels::spec::{PrepareError, Refusal, Spec};
+use lmsc_kernels::spec::{PrepareError, Spec, SpecError};
 
 use super::make::{
     Made, each, index, loss, movement, normalize as norm, optimizer, pool, product, random, reduce, rnn,
@@ -285,7 +285,7 @@ pub fn prepare(spec: &Spec<'_>) -> Result<Recipe, PrepareError> {
     } else {
         make(spec).or_else(|refusal| widened().unwrap_or(Err(refusal)))
     };
-    let mut recipe = made.map_err(|Refusal(problem)| PrepareError::Refused { node, op, problem })?;
+    let mut recipe = made.map_err(|SpecError(problem)| PrepareError::Refused { node, op, problem })?;
     // An operand that is written in place is in the result's buffer.
     for address in recipe.addresses() {
         if let At::Operand(operand) = address.at

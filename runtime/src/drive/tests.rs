@@ -41,7 +41,7 @@ impl Device for Faulty {
 
     fn leave(&self, _: &Residency) {}
 
-    fn launch(&self, _: u32, _: Step) {
+    fn launch(&self, _: u32, _: StepContext) {
         let mut done = self.done.lock().unwrap();
         done.launches += 1;
         let count = done.launches;
@@ -130,7 +130,7 @@ const NEVER: Ending = Ending { after: STEPS, fails: false };
 fn run(device: Faulty, mut watch: Ending) -> (Option<Result<Measured, RunError>>, Done) {
     let (tell, told) = channel();
     std::thread::spawn(move || {
-        let what = Drive { steps: STEPS, start: Step::default(), has_left: false, traces: true };
+        let what = Drive { steps: STEPS, start: StepContext::default(), has_left: false, traces: true };
         let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             drive(&device, &program(), what, &mut watch)
         }));

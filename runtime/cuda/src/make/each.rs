@@ -3,7 +3,7 @@
 use lmsc_ir::ElementType;
 use lmsc_kernels::host::elementwise as host;
 use lmsc_kernels::meaning::{Broadcast, count};
-use lmsc_kernels::spec::{Refusal, Spec, refuse};
+use lmsc_kernels::spec::{Spec, SpecError, refuse};
 
 use super::{Made, castable, element, number, width};
 use crate::recipe::{Arg, Each, NOWHERE, Reach, Recipe, operand, result, spread_forward};
@@ -12,7 +12,7 @@ use crate::recipe::{Arg, Each, NOWHERE, Reach, Recipe, operand, result, spread_f
 const MANY: usize = 16;
 const MOST: usize = 256;
 
-fn broadcast(spec: &Spec<'_>, operands: usize) -> Result<Broadcast, Refusal> {
+fn broadcast(spec: &Spec<'_>, operands: usize) -> Result<Broadcast, SpecError> {
     let dims = (0..operands).map(|i| spec.dims(i)).collect::<Result<Vec<_>, _>>()?;
     Broadcast::new(&dims, &spec.result_dims(0)?)
 }
@@ -29,7 +29,7 @@ fn each(
     operands: &[&'static str],
     parameters: [f64; 3],
     result: &'static str,
-) -> Result<Each, Refusal> {
+) -> Result<Each, SpecError> {
     let reach = |(i, &element): (usize, &&'static str)| {
         Ok((
             element,
@@ -61,7 +61,7 @@ fn of(spec: &Spec<'_>, kernel: String, operands: usize, parameters: [f64; 3]) ->
     Ok(recipe)
 }
 
-fn typed(spec: &Spec<'_>, kernel: &str) -> Result<String, Refusal> {
+fn typed(spec: &Spec<'_>, kernel: &str) -> Result<String, SpecError> {
     Ok(format!("{kernel}_{}", number(spec.element(0)?)?))
 }
 

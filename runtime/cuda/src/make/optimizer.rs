@@ -1,7 +1,7 @@
 //! Optimizers and gradient accumulators.
 
 use lmsc_kernels::host::optimizer::AdamW;
-use lmsc_kernels::spec::{Refusal, Spec};
+use lmsc_kernels::spec::{Spec, SpecError};
 
 use super::Made;
 use crate::recipe::{Address, Arg, Each, NOWHERE, Reach, Recipe, operand, result};
@@ -114,7 +114,7 @@ pub(crate) fn accumulate(spec: &Spec<'_>) -> Made {
 }
 
 /// ONNX's own optimizers `(rate, count, X…, G…, states…)`, whose results are X… and each state.
-pub(crate) fn preview(spec: &Spec<'_>, kernel: &str, states: usize) -> Result<Recipe, Refusal> {
+pub(crate) fn preview(spec: &Spec<'_>, kernel: &str, states: usize) -> Result<Recipe, SpecError> {
     let tensors = spec.operands.len().saturating_sub(2) / (states + 2);
     let nesterov = spec.string("mode", "standard")? == "nesterov";
     let numbers = [

@@ -17,7 +17,7 @@ use lmsc_cuda::{
     Address, Arg, At, BLOCK, Call, Convolution, Factor, Float, Found, Launch, Product, Recipe,
     SCRATCH_ALIGNMENT, SOURCES,
 };
-use lmsc_kernels::Step;
+use lmsc_kernels::StepContext;
 
 /// The package of the kernels: that of these tests, or below it.
 fn root() -> PathBuf {
@@ -254,7 +254,14 @@ impl Shim {
 
     /// Runs a recipe on operands and results that lie where elements may; null stands for what is left out. Either the
     /// kernels multiply and convolve, or what stands for the libraries here.
-    pub(crate) fn run(&self, recipe: &Recipe, operands: &[u64], results: &[u64], step: Step, library: bool) {
+    pub(crate) fn run(
+        &self,
+        recipe: &Recipe,
+        operands: &[u64],
+        results: &[u64],
+        step: StepContext,
+        library: bool,
+    ) {
         let words = |bytes: usize| bytes.div_ceil(16) * 2;
         // Garbage is no number.
         let mut workspace = vec![[u64::MAX; 2]; words(recipe.workspace().0 as usize) / 2 + 32];
@@ -517,7 +524,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
 }
 
 /// Keeps the recipe where it has a kernel that none before it had.
-pub(crate) fn keep(recipe: &Recipe, operands: &[&[u8]], results: &[&[u8]], step: Step) {
+pub(crate) fn keep(recipe: &Recipe, operands: &[&[u8]], results: &[&[u8]], step: StepContext) {
     /// A block is as many threads of the system.
     const FEW: u32 = 12;
     let both = recipe.calls.iter().flat_map(|call| call.kernels().iter().chain(call.behind()));

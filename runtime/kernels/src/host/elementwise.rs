@@ -6,7 +6,7 @@ use crate::element::{Number, Stored, dispatch};
 use crate::kernel::{Io, Kernel};
 use crate::math::Real;
 use crate::meaning::{Broadcast, count};
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// Defines constructors, one per operator: its operands, and the result's element as an expression of theirs.
 ///
@@ -26,7 +26,7 @@ macro_rules! elementwise {
     )* };
     (@parameters $spec:ident) => { [0.0; 3] };
     (@parameters $spec:ident, $parameters:expr) => {{
-        let read: fn(&Spec<'_>) -> Result<Parameters, Refusal> = $parameters;
+        let read: fn(&Spec<'_>) -> Result<Parameters, SpecError> = $parameters;
         read($spec)?
     }};
     (@each float $x:tt $p:tt $out:tt $body:expr) => { elementwise!(@each Real, $x $p $out $body); };
@@ -49,12 +49,12 @@ macro_rules! elementwise {
 }
 
 /// The attribute `alpha`.
-pub fn alpha(spec: &Spec<'_>, default: f32) -> Result<Parameters, Refusal> {
+pub fn alpha(spec: &Spec<'_>, default: f32) -> Result<Parameters, SpecError> {
     Ok([f64::from(spec.float("alpha", default)?), 0.0, 0.0])
 }
 
 /// The attribute `alpha` and another one.
-pub fn alpha_and(spec: &Spec<'_>, alpha: f32, other: &str, default: f32) -> Result<Parameters, Refusal> {
+pub fn alpha_and(spec: &Spec<'_>, alpha: f32, other: &str, default: f32) -> Result<Parameters, SpecError> {
     Ok([f64::from(spec.float("alpha", alpha)?), f64::from(spec.float(other, default)?), 0.0])
 }
 
@@ -205,7 +205,7 @@ fn modulo<M: Number>(a: M, b: M, of_dividend: bool) -> M {
 }
 
 /// Which infinities `IsInf` tells.
-pub fn infinities(spec: &Spec<'_>) -> Result<Parameters, Refusal> {
+pub fn infinities(spec: &Spec<'_>) -> Result<Parameters, SpecError> {
     let detect = |name| spec.flag(name, true).map(|b| f64::from(u8::from(b)));
     Ok([detect("detect_positive")?, detect("detect_negative")?, 0.0])
 }
@@ -304,7 +304,7 @@ pub fn equals(spec: &Spec<'_>) -> Made {
 
 /// The type of a `PRelu` slope of one element per channel, as it broadcasts: before version 7, it lay along axis 1 of the
 /// operand.
-pub fn slope_of_channels(spec: &Spec<'_>) -> Result<Option<lmsc_ir::Type>, Refusal> {
+pub fn slope_of_channels(spec: &Spec<'_>) -> Result<Option<lmsc_ir::Type>, SpecError> {
     let (x, slope) = (spec.tensor(0)?, spec.tensor(1)?);
     if !spec.op.domain().is_empty() || spec.opset >= 7 || spec.dims(1)?.iter().product::<usize>() == 1 {
         return Ok(None);
@@ -315,7 +315,10 @@ pub fn slope_of_channels(spec: &Spec<'_>) -> Result<Option<lmsc_ir::Type>, Refus
 }
 
 /// Calls `make` with the `PRelu` in the form of newer versions.
-pub fn with_slope<T>(spec: &Spec<'_>, make: impl Fn(&Spec<'_>) -> Result<T, Refusal>) -> Result<T, Refusal> {
+pub fn with_slope<T>(
+    spec: &Spec<'_>,
+    make: impl Fn(&Spec<'_>) -> Result<T, SpecError>,
+) -> Result<T, SpecError> {
     let Some(ty) = slope_of_channels(spec)? else { return make(spec) };
     let mut newer = spec.clone();
     newer.operands[1] = newer.operands[1].map(|operand| crate::spec::Operand { ty: &ty, ..operand });
@@ -323,7 +326,7 @@ pub fn with_slope<T>(spec: &Spec<'_>, make: impl Fn(&Spec<'_>) -> Result<T, Refu
 }
 
 /// The exponent of a `Pow` whose exponent and base have different types.
-pub fn exponent(spec: &Spec<'_>) -> Result<f64, Refusal> {
+pub fn exponent(spec: &Spec<'_>) -> Result<f64, SpecError> {
     let exponent = match spec.element(1)? {
         lmsc_ir::ElementType::Float => {
             spec.constant_floats(1)?.map(|e| e.into_iter().map(f64::from).collect())
@@ -378,7 +381,7 @@ fn widen<E: Stored<Math: Number>>(io: &Io<'_>, out: &mut [f64]) {
 }
 
 /// The bounds of a `Clip`, as attributes or constant operands, if floats of 64 bits represent them exactly.
-pub fn bounds(spec: &Spec<'_>) -> Result<Parameters, Refusal> {
+pub fn bounds(spec: &Spec<'_>) -> Result<Parameters, SpecError> {
     const MOST: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
     let exact = |bound: f64| {
         if bound.abs() < MOST || spec.element(0)?.is_float() {
@@ -387,7 +390,7 @@ pub fn bounds(spec: &Spec<'_>) -> Result<Parameters, Refusal> {
             refuse(format!("the bound {bound} is no integer of at most 53 bits"))
         }
     };
-    let bound = |operand: usize, name: &str, default: f64| -> Result<f64, Refusal> {
+    let bound = |operand: usize, name: &str, default: f64| -> Result<f64, SpecError> {
         if spec.has(operand) {
             if spec.dims(operand)?.iter().product::<usize>() > 1 {
                 return refuse(format!(

@@ -86,7 +86,11 @@ pub struct Elements {
 
 impl Elements {
     /// From the operand with the indices, and the extents that are indexed.
-    pub fn new(spec: &Spec<'_>, indexed: &[usize], indices: usize) -> Result<Elements, crate::spec::Refusal> {
+    pub fn new(
+        spec: &Spec<'_>,
+        indexed: &[usize],
+        indices: usize,
+    ) -> Result<Elements, crate::spec::SpecError> {
         let dims = spec.dims(indices)?;
         let axis = spec.axis(spec.int("axis", 0)?, indexed.len())?;
         let fits = dims.len() == indexed.len() && (0..dims.len()).all(|d| d == axis || dims[d] <= indexed[d]);
@@ -149,7 +153,7 @@ pub fn gather_elements_grad(spec: &Spec<'_>) -> Made {
 /// Combines an element and an update of it.
 type Reduce<T> = fn(T, T) -> T;
 
-fn reduction<T: Number>(name: &str) -> Result<Reduce<T>, crate::spec::Refusal> {
+fn reduction<T: Number>(name: &str) -> Result<Reduce<T>, crate::spec::SpecError> {
     Ok(match name {
         "none" => |_, new| new,
         "add" => T::plus,
@@ -221,7 +225,11 @@ pub struct Tuples {
 
 impl Tuples {
     /// From the extents of the data and of the indices.
-    pub fn new(data: &[usize], indices: &[usize], batch_dims: usize) -> Result<Tuples, crate::spec::Refusal> {
+    pub fn new(
+        data: &[usize],
+        indices: &[usize],
+        batch_dims: usize,
+    ) -> Result<Tuples, crate::spec::SpecError> {
         let Some((&width, tuples)) = indices.split_last() else { return refuse("indices are a scalar") };
         if batch_dims > tuples.len()
             || batch_dims + width > data.len()
@@ -246,13 +254,13 @@ impl Tuples {
 }
 
 /// Number of tuples of indices in operand 1.
-fn tuples(spec: &Spec<'_>) -> Result<usize, crate::spec::Refusal> {
+fn tuples(spec: &Spec<'_>) -> Result<usize, crate::spec::SpecError> {
     let dims = spec.dims(1)?;
     Ok(count(&dims[..dims.len().saturating_sub(1)]))
 }
 
 /// The attribute `batch_dims`.
-pub fn batch_dims(spec: &Spec<'_>) -> Result<usize, crate::spec::Refusal> {
+pub fn batch_dims(spec: &Spec<'_>) -> Result<usize, crate::spec::SpecError> {
     Ok(spec.int("batch_dims", 0)?.max(0) as usize)
 }
 

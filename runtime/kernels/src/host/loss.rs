@@ -7,7 +7,7 @@ use super::softmax::{forward_row, largest};
 use super::{Made, least};
 use crate::kernel::{Io, Kernel};
 use crate::math::exp;
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// How the losses of all labels are combined.
 #[derive(Clone, Copy, PartialEq)]
@@ -43,7 +43,7 @@ pub struct Loss {
 
 impl Loss {
     /// Takes scores and labels from operands `scores` and `scores + 1`.
-    pub fn new(spec: &Spec<'_>, scores: usize) -> Result<Loss, Refusal> {
+    pub fn new(spec: &Spec<'_>, scores: usize) -> Result<Loss, SpecError> {
         let dims = spec.dims(scores)?;
         let [batch, classes, ..] = dims[..] else { return refuse("scores have fewer than two dimensions") };
         let positions: usize = dims[2..].iter().product();

@@ -22,10 +22,10 @@ pub mod softmax;
 use rayon::prelude::*;
 
 use crate::kernel::Kernel;
-use crate::spec::Refusal;
+use crate::spec::SpecError;
 
 /// The result of a constructor of the table.
-pub type Made = Result<Kernel, Refusal>;
+pub type Made = Result<Kernel, SpecError>;
 
 /// Minimum number of elements that one thread works on, if each costs little.
 pub const GRAIN: usize = 1 << 14;

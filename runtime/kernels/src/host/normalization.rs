@@ -6,10 +6,10 @@ use super::softmax::sum;
 use super::{Made, least};
 use crate::kernel::{Io, Kernel};
 use crate::meaning::Rows;
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// Batch, channels and elements of a channel's plane.
-pub fn channels(spec: &Spec<'_>, operand: usize) -> Result<Rows, Refusal> {
+pub fn channels(spec: &Spec<'_>, operand: usize) -> Result<Rows, SpecError> {
     let dims = spec.dims(operand)?;
     if dims.len() < 2 {
         return refuse(format!("operand {operand} has extents {dims:?}; expected batch, channels and more"));
@@ -35,7 +35,7 @@ fn planes(x: &[f32], rows: Rows, channel: usize) -> impl Iterator<Item = &[f32]>
 
 /// Whether a `BatchNormalization` normalizes by the statistics of the batch: before version 14 of ONNX indicated by the presence
 /// of further results, before version 7 by an attribute.
-pub fn trains(spec: &Spec<'_>) -> Result<bool, Refusal> {
+pub fn trains(spec: &Spec<'_>) -> Result<bool, SpecError> {
     let onnx = spec.op.domain().is_empty();
     match spec.opset {
         ..7 if onnx => Ok(!spec.flag("is_test", false)?),
@@ -50,7 +50,7 @@ fn expect_channels(
     rows: Rows,
     operands: impl IntoIterator<Item = usize>,
     results: impl IntoIterator<Item = usize>,
-) -> Result<(), Refusal> {
+) -> Result<(), SpecError> {
     operands.into_iter().try_for_each(|i| spec.expect_count(i, rows.axis))?;
     results.into_iter().try_for_each(|i| spec.expect_float_result(i, rows.axis))
 }

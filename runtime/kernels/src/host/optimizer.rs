@@ -4,7 +4,7 @@
 
 use super::{Made, each, movement};
 use crate::kernel::{Io, Kernel};
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// State that an optimizer updates: an operand, and the result that is its new value.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ struct State {
 
 impl State {
     /// Refuses a new value whose size differs from that of the old one, or from that of operand `like`.
-    fn new(spec: &Spec<'_>, operand: usize, result: usize, like: usize) -> Result<State, Refusal> {
+    fn new(spec: &Spec<'_>, operand: usize, result: usize, like: usize) -> Result<State, SpecError> {
         let size = |ty: &lmsc_ir::Type| ty.byte_size();
         let given = |i: usize| spec.operands.get(i).copied().flatten().map(|o| o.ty);
         let (Some(own), Some(other)) = (given(operand), given(like)) else {
@@ -43,7 +43,7 @@ impl State {
 }
 
 /// Refuses operands, tensors or sequences, that are not `float`.
-fn expect_float(spec: &Spec<'_>, operands: impl IntoIterator<Item = usize>) -> Result<(), Refusal> {
+fn expect_float(spec: &Spec<'_>, operands: impl IntoIterator<Item = usize>) -> Result<(), SpecError> {
     for operand in operands {
         match spec.operands.get(operand).and_then(|o| o.as_ref()).map(|o| o.ty) {
             Some(lmsc_ir::Type::Sequence(list)) => {
@@ -102,7 +102,7 @@ pub struct AdamW {
 
 impl AdamW {
     /// From the attributes.
-    pub fn new(spec: &Spec<'_>) -> Result<AdamW, Refusal> {
+    pub fn new(spec: &Spec<'_>) -> Result<AdamW, SpecError> {
         Ok(AdamW {
             alpha: spec.float("alpha", 0.9)?,
             beta: spec.float("beta", 0.999)?,
@@ -289,7 +289,7 @@ pub fn preview(spec: &Spec<'_>, states: usize) -> Made {
     };
     (0..2).try_for_each(|i| spec.expect_count(i, 1))?;
     let all = (0..tensors).map(|i| (0..=states).map(|k| state_of(i, k)).collect());
-    let all = all.collect::<Result<Vec<Vec<State>>, Refusal>>()?;
+    let all = all.collect::<Result<Vec<Vec<State>>, SpecError>>()?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (rate, count) = (io.get::<f32>(0)[0], io.get::<i64>(1)[0]);
         for (i, state) in all.iter().enumerate() {

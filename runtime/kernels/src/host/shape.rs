@@ -5,7 +5,7 @@ use lmsc_ir::TensorType;
 use super::Made;
 use crate::element::{Number, Stored, dispatch};
 use crate::kernel::{Io, Kernel};
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// A kernel that writes known bytes.
 fn known(spec: &Spec<'_>, bytes: Vec<u8>) -> Made {
@@ -21,7 +21,7 @@ fn bytes_of(integers: &[i64]) -> Vec<u8> {
 }
 
 /// Refuses a result whose size differs from that of its operand.
-fn expect_bytes(spec: &Spec<'_>, index: usize) -> Result<(), Refusal> {
+fn expect_bytes(spec: &Spec<'_>, index: usize) -> Result<(), SpecError> {
     let operand = spec.operands.get(index).copied().flatten().map(|o| o.ty);
     let result = spec.results.get(index).copied().flatten();
     match (operand, result) {
@@ -150,7 +150,7 @@ fn size_of(ty: &TensorType) -> usize {
 /// `SequenceConstruct`: the elements one behind the other.
 pub fn sequence_construct(spec: &Spec<'_>) -> Made {
     let sizes: Vec<usize> =
-        (0..spec.operands.len()).map(|i| spec.tensor(i).map(size_of)).collect::<Result<_, Refusal>>()?;
+        (0..spec.operands.len()).map(|i| spec.tensor(i).map(size_of)).collect::<Result<_, SpecError>>()?;
     let whole =
         spec.results.first().copied().flatten().and_then(|ty| ty.byte_size()).map(|bytes| bytes.0 as usize);
     if whole != Some(sizes.iter().sum()) {

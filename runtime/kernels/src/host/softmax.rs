@@ -7,12 +7,12 @@ use crate::element::Number;
 use crate::kernel::{Io, Kernel};
 use crate::math::exp;
 use crate::meaning::Rows;
-use crate::spec::{Refusal, Spec};
+use crate::spec::{Spec, SpecError};
 
 /// The axis along which a row sums up to 1.
 ///
 /// Before version 13 of ONNX, and in the gradients without `_13`, everything from the axis on was one row.
-pub fn rows(spec: &Spec<'_>) -> Result<Rows, Refusal> {
+pub fn rows(spec: &Spec<'_>) -> Result<Rows, SpecError> {
     spec.expect_floats(0..spec.operands.len())?;
     let dims = spec.dims(0)?;
     let old = match spec.op.domain() {
