@@ -21,7 +21,7 @@ use lmsc_ir::{Bytes, ElementType, Graph, Type};
 use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, lower};
 use lmsc_plan::cost::Profile;
 use lmsc_plan::planners::planner;
-use lmsc_runtime::{Link, RunError, Turn, Watch};
+use lmsc_runtime::{HostLink, RunError, StepObserver, Turn};
 use support::models::{load, models};
 use support::steps::{Feeder, STEPS, start};
 
@@ -191,7 +191,7 @@ fn on_host(graph: &Graph) -> (Left, BTreeMap<String, Type>) {
     let workspace = |node| needed.get(&node).copied().unwrap_or_default();
     let program = lower(graph, &Lowering { arena: None, workspace: &workspace }).unwrap();
     let session =
-        lmsc_runtime::Session::new(Checked::new(program.clone()).unwrap(), Link::default()).unwrap();
+        lmsc_runtime::HostSession::new(Checked::new(program.clone()).unwrap(), HostLink::default()).unwrap();
     let (left, types, _) = execute!(program, session);
     (left, types)
 }
@@ -797,7 +797,7 @@ fn a_missing_wait_shows() {
 /// Looks at nothing, so that nothing is waited for here.
 struct Blind;
 
-impl Watch for Blind {
+impl StepObserver for Blind {
     fn turn(&mut self, _: &mut Turn<'_>) -> Result<(), String> {
         Ok(())
     }

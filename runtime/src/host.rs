@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use lmsc_ir::program::{Checked, GateEffects, Launch, Memory, PlacedTensor, Residency, Stream, Transfer};
 use lmsc_kernels::kernel::{Io, StepContext};
 
-use super::Link;
+use super::HostLink;
 use super::device::{Device, Tensors};
 use super::kernels::Kernels;
 use super::pages::Pages;
@@ -112,7 +112,7 @@ pub(super) struct Host {
     kernels: Kernels,
     /// The arena and the slab.
     memories: [Bytes; 2],
-    link: Link,
+    link: HostLink,
     /// Whether operators behind closed gates are left out.
     pub(super) skips_closed: bool,
 }
@@ -123,7 +123,7 @@ impl Host {
     pub(super) fn new(
         program: Checked,
         kernels: Kernels,
-        link: Link,
+        link: HostLink,
         chunks: Option<(u64, u64)>,
     ) -> Result<Host, (Memory, lmsc_ir::Bytes)> {
         let arena = match chunks {

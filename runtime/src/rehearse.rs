@@ -13,7 +13,7 @@ use lmsc_ir::program::{
 use lmsc_ir::rng::{Rng, Source};
 use lmsc_kernels::kernel::{Io, StepContext};
 
-use super::kernels::{Buffer, Kernels, NotReady};
+use super::kernels::{AlignedBytes, Kernels, NotReady};
 use super::meter::Meter;
 
 /// Fill byte: every floating-point number of such bytes is NaN.
@@ -232,22 +232,22 @@ impl Rehearsal {
         let is_written = |i: usize| launch.in_place.iter().any(|pair| pair.0 == i);
         let operand = |(i, tensor): (usize, &Option<PlacedTensor>)| match tensor {
             Some(tensor) if !is_written(i) => match tensor.span() {
-                Some(span) => Buffer::copied(self.bytes(Memory::Arena, span)),
-                None => Buffer::copied(self.kernels.known(tensor.content)),
+                Some(span) => AlignedBytes::copied(self.bytes(Memory::Arena, span)),
+                None => AlignedBytes::copied(self.kernels.known(tensor.content)),
             },
-            _ => Buffer::default(),
+            _ => AlignedBytes::default(),
         };
-        let operands: Vec<Buffer> = launch.operands.iter().enumerate().map(operand).collect();
+        let operands: Vec<AlignedBytes> = launch.operands.iter().enumerate().map(operand).collect();
         let spans: Vec<Option<Range<u64>>> =
             launch.results.iter().map(|t| t.as_ref().and_then(PlacedTensor::span)).collect();
         let result = |span: &Option<Range<u64>>| match span {
-            Some(span) => Buffer::copied(self.bytes(Memory::Arena, span.clone())),
-            None => Buffer::default(),
+            Some(span) => AlignedBytes::copied(self.bytes(Memory::Arena, span.clone())),
+            None => AlignedBytes::default(),
         };
-        let mut results: Vec<Buffer> = spans.iter().map(result).collect();
-        let mut workspace = Buffer::copied(self.bytes(Memory::Arena, launch.workspace.clone()));
-        let slices: Vec<&[u8]> = operands.iter().map(Buffer::get).collect();
-        let mut into: Vec<&mut [u8]> = results.iter_mut().map(Buffer::get_mut).collect();
+        let mut results: Vec<AlignedBytes> = spans.iter().map(result).collect();
+        let mut workspace = AlignedBytes::copied(self.bytes(Memory::Arena, launch.workspace.clone()));
+        let slices: Vec<&[u8]> = operands.iter().map(AlignedBytes::get).collect();
+        let mut into: Vec<&mut [u8]> = results.iter_mut().map(AlignedBytes::get_mut).collect();
         self.kernels.get(index).run(Io::new(&slices, &mut into, workspace.get_mut()), step);
         for (span, buffer) in spans.into_iter().zip(&results) {
             if let Some(span) = span {

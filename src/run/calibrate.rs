@@ -14,7 +14,7 @@ use lmsc_plan::cost::{MeasuredCost, Profile, signature};
 use lmsc_plan::problem::Duplex;
 use lmsc_plan::target::TargetLink;
 use lmsc_plan::{Costs, planners};
-use lmsc_runtime::{RunError, Turn, Watch};
+use lmsc_runtime::{RunError, StepObserver, Turn};
 
 use super::runner::Runner;
 use super::tensors::{self, Files};
@@ -64,7 +64,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     };
     let open = open_inputs(&program);
     let options = RunOptions { require_libraries: args.require_libraries, ..RunOptions::default() };
-    let unlimited = lmsc_runtime::Link::default();
+    let unlimited = lmsc_runtime::HostLink::default();
     let session = Runner::new(program, device, &options, unlimited, budget.map(|budget| budget.0));
     let mut session = session.map_err(|e| not_ready(&subject, e))?;
     for (name, ty) in &open {
@@ -207,7 +207,7 @@ fn costs_told(costs: cuda::Costs) -> String {
 /// Nobody watches.
 struct Nobody;
 
-impl Watch for Nobody {
+impl StepObserver for Nobody {
     fn turn(&mut self, _: &mut Turn<'_>) -> Result<(), String> {
         Ok(())
     }

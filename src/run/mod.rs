@@ -25,7 +25,7 @@ use lmsc_onnx::file::Opened;
 use lmsc_onnx::key;
 use lmsc_passes::{LowerError, Lowering, PassCx, Workspaces, lower};
 use lmsc_plan::{Costs, Target};
-use lmsc_runtime::{Link, Measured, RunError, Unready};
+use lmsc_runtime::{HostLink, Measurements, RunError, Unready};
 
 use crate::budget::Budget;
 use crate::cli::{CompileArgs, Device, RunArgs, RunOptions};
@@ -276,7 +276,8 @@ impl Job<'_> {
         let Job { cx, options, device, .. } = *self;
         let changed = |e: std::io::Error| Error::new(Code::File, e.to_string());
         let check = || self.mapped.iter().try_for_each(|file| file.check()).map_err(changed);
-        let link = Link { out_bytes_per_second: bandwidth, in_bytes_per_second: bandwidth, latency_nanos: 0 };
+        let link =
+            HostLink { out_bytes_per_second: bandwidth, in_bytes_per_second: bandwidth, latency_nanos: 0 };
         let (sizes, open) = ([program.arena, program.extent()], open_inputs(&program));
         check()?;
         let session = Runner::new(program, device, options, link, cx.whole_budget().map(|budget| budget.0));
@@ -336,8 +337,8 @@ impl Steps<'_> {
         &mut self,
         session: &mut Runner,
         mut watch: Watcher<'w>,
-    ) -> Result<(Measured, Watcher<'w>), Error> {
-        let mut measured = Measured::default();
+    ) -> Result<(Measurements, Watcher<'w>), Error> {
+        let mut measured = Measurements::default();
         loop {
             let left = self.steps - measured.steps.len() as u64;
             let asked = self.options.save_every.unwrap_or(left).min(left);

@@ -4,14 +4,14 @@ use std::cmp::Reverse;
 
 use lmsc_cuda::{self as cuda, Compiler, LibraryFacts};
 use lmsc_ir::program::{Action, Checked, Launch, Program, Stream};
-use lmsc_runtime::{Fragmentation, Link, Measured, RunError, Session, Turn, Watch};
+use lmsc_runtime::{Fragmentation, HostLink, HostSession, Measurements, RunError, StepObserver, Turn};
 
 use crate::cli::{Device, RunOptions};
 use crate::load;
 
 /// A session on the host, or on a device of CUDA.
 pub(super) enum Runner {
-    Host(Box<Session>),
+    Host(Box<HostSession>),
     Cuda(Box<cuda::Session>),
 }
 
@@ -44,7 +44,7 @@ fn waits_for_copies(program: &Program) -> Vec<(u32, usize)> {
 /// Looks at nothing within a step.
 struct Unwatched;
 
-impl Watch for Unwatched {
+impl StepObserver for Unwatched {
     fn turn(&mut self, _turn: &mut Turn<'_>) -> Result<(), String> {
         Ok(())
     }
@@ -66,7 +66,7 @@ impl Runner {
         program: Checked,
         device: Device,
         options: &RunOptions,
-        link: Link,
+        link: HostLink,
         budget: Option<u64>,
     ) -> Result<Runner, RunError> {
         Ok(match (device, options.chunk) {
@@ -105,9 +105,9 @@ impl Runner {
                 Runner::Cuda(Box::new(session))
             }
             (Device::Host, Some(chunk)) => {
-                Runner::Host(Box::new(Session::in_chunks(&program, link, chunk.0, budget)?))
+                Runner::Host(Box::new(HostSession::in_chunks(&program, link, chunk.0, budget)?))
             }
-            (Device::Host, None) => Runner::Host(Box::new(Session::new(program, link)?)),
+            (Device::Host, None) => Runner::Host(Box::new(HostSession::new(program, link)?)),
         })
     }
 
@@ -179,7 +179,7 @@ impl Runner {
         either!(self, session => session.set(name, bytes))
     }
 
-    pub(super) fn run(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
+    pub(super) fn run(&mut self, steps: u64, watch: &mut dyn StepObserver) -> Result<Measurements, RunError> {
         either!(self, session => session.run(steps, watch))
     }
 

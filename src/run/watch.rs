@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::ProgressBar;
 use lmsc_ir::program::{Launch, PlacedTensor, Program, Role};
 use lmsc_ir::{ElementType, Graph, Name, Phases, Storages, Type, ValueId, copied_elements, words};
-use lmsc_runtime::{Turn, Watch};
+use lmsc_runtime::{StepObserver, Turn};
 
 use super::Feed;
 use super::runner::Runner;
@@ -98,7 +98,7 @@ pub(super) fn steps_input(program: &Program) -> Option<String> {
     program.given.iter().find(is_count).map(|given| given.tensor.name.to_string())
 }
 
-impl Watch for Watcher<'_> {
+impl StepObserver for Watcher<'_> {
     fn turn(&mut self, turn: &mut Turn<'_>) -> Result<(), String> {
         if self.signal.load(Ordering::Relaxed) {
             turn.end();

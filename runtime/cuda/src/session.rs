@@ -17,7 +17,7 @@ use lmsc_ir::program::{
 use lmsc_ir::{Bytes, Data};
 use lmsc_runtime::device::Tensors;
 use lmsc_runtime::kernels::{Known, keep_asked_for, prepared};
-use lmsc_runtime::{self as run, Fragmentation, Measured, RunError, Settled, Turn, Watch, pages};
+use lmsc_runtime::{self as run, Fragmentation, Measurements, RunError, Settled, StepObserver, Turn, pages};
 use rayon::prelude::*;
 
 use super::blas::Blas;
@@ -1056,7 +1056,7 @@ impl Session {
     ///
     /// # Errors
     /// [`RunError::Stopped`], with the message of the watch; [`RunError::Device`].
-    pub fn run(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
+    pub fn run(&mut self, steps: u64, watch: &mut dyn StepObserver) -> Result<Measurements, RunError> {
         let ran = self.drive(steps, watch);
         // Even after an error, nothing goes on running when this returns.
         let ended = Stream::ALL.iter().try_for_each(|&stream| self.gpu.wait_for(stream));
@@ -1066,11 +1066,11 @@ impl Session {
         Ok(measured)
     }
 
-    fn drive(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
+    fn drive(&mut self, steps: u64, watch: &mut dyn StepObserver) -> Result<Measurements, RunError> {
         let failed = RunError::Device;
         self.gpu.enter().map_err(failed)?;
         self.begin().map_err(failed)?;
-        let mut measured = Measured { peak: peak_in_order(&self.program), ..Measured::default() };
+        let mut measured = Measurements { peak: peak_in_order(&self.program), ..Measurements::default() };
         let mut tracer =
             if self.traces { Some(Tracer::new(&self.gpu, &self.program).map_err(failed)?) } else { None };
         let graph = self.options.graph && tracer.is_none();
@@ -1283,7 +1283,7 @@ impl Tracer {
     }
 
     /// Adds the times of a finished step to `measured`.
-    fn tell(&mut self, program: &Program, step: u64, measured: &mut Measured) -> Result<(), String> {
+    fn tell(&mut self, program: &Program, step: u64, measured: &mut Measurements) -> Result<(), String> {
         // The driver reports times in single precision, so short spans are more exact.
         let first = &self.events[Stream::Compute as usize][0][0];
         let base = first.seconds_since(&self.start)?;

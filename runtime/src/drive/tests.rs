@@ -112,7 +112,7 @@ struct Ending {
     fails: bool,
 }
 
-impl Watch for Ending {
+impl StepObserver for Ending {
     fn turn(&mut self, turn: &mut Turn<'_>) -> Result<(), String> {
         match (turn.number == self.after, self.fails) {
             (true, true) => return Err("enough".to_owned()),
@@ -127,7 +127,7 @@ const STEPS: u64 = 4;
 const NEVER: Ending = Ending { after: STEPS, fails: false };
 
 /// The result of a run on the device, and the device's operations; `None` if it panicked. A run that hangs fails the test.
-fn run(device: Faulty, mut watch: Ending) -> (Option<Result<Measured, RunError>>, Done) {
+fn run(device: Faulty, mut watch: Ending) -> (Option<Result<Measurements, RunError>>, Done) {
     let (tell, told) = channel();
     std::thread::spawn(move || {
         let what = Drive { steps: STEPS, start: StepContext::default(), has_left: false, traces: true };
