@@ -57,7 +57,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     // Before the step has its memory: on a device both need not fit.
     let most = budget.map_or(MOST, |budget| (budget.0 / 4).clamp(LEAST, MOST));
     let link = link_of(device, most).map_err(|e| not_ready(&subject, e))?;
-    let costs = if budget.is_none_or(|budget| budget.0 >= 2 * cuda::Costs::BYTES) {
+    let costs = if budget.is_none_or(|budget| budget.0 >= 2 * cuda::Overheads::BYTES) {
         costs_of(device).map_err(|e| not_ready(&subject, e))?
     } else {
         None
@@ -193,7 +193,7 @@ fn link_told(link: &TargetLink) -> String {
     )
 }
 
-fn costs_told(costs: cuda::Costs) -> String {
+fn costs_told(costs: cuda::Overheads) -> String {
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
     format!(
         "besides: {:.2} µs a launch, {:.2} µs a wait for another stream; {:.3} ms a GiB of memory, {:.3} ms pinned\n",
@@ -219,10 +219,10 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 /// What a GPU asks for besides.
-fn costs_of(device: Device) -> Result<Option<cuda::Costs>, RunError> {
+fn costs_of(device: Device) -> Result<Option<cuda::Overheads>, RunError> {
     let Device::Cuda { ordinal, .. } = device else { return Ok(None) };
-    let compiler = cuda::Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()))?;
-    cuda::Costs::measure(ordinal, &compiler).map(Some)
+    let compiler = cuda::KernelCompiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()))?;
+    cuda::Overheads::measure(ordinal, &compiler).map(Some)
 }
 
 /// How fast the device and the host's memory exchange bytes, by copies of so many at most.

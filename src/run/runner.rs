@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use lmsc_cuda::{self as cuda, Compiler, LibraryFacts};
+use lmsc_cuda::{self as cuda, KernelCompiler, LibraryFacts};
 use lmsc_ir::program::{Action, Checked, Launch, Program, Stream};
 use lmsc_runtime::{Fragmentation, HostLink, HostSession, Measurements, RunError, StepObserver, Turn};
 
@@ -12,7 +12,7 @@ use crate::load;
 /// A session on the host, or on a device of CUDA.
 pub(super) enum Runner {
     Host(Box<HostSession>),
-    Cuda(Box<cuda::Session>),
+    Cuda(Box<cuda::CudaSession>),
 }
 
 /// What there is to say of a GPU.
@@ -71,12 +71,13 @@ impl Runner {
     ) -> Result<Runner, RunError> {
         Ok(match (device, options.chunk) {
             (Device::Cuda { ordinal, graph, precision, own_kernels }, chunk) => {
-                let compiler = Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
+                let compiler =
+                    KernelCompiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
                 // Without a driver a compiler is of no use, so what is said of the driver goes first.
                 cuda::probe(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
                 let (require_libraries, without_waits) = (options.require_libraries, options.without_waits);
                 let single_kernels = false;
-                let options = cuda::Options {
+                let options = cuda::CudaOptions {
                     ordinal,
                     graph,
                     precision,
@@ -87,8 +88,10 @@ impl Runner {
                 };
                 let compiler = compiler?;
                 let mut session = match chunk {
-                    Some(chunk) => cuda::Session::in_chunks(&program, options, &compiler, chunk.0, budget)?,
-                    None => cuda::Session::new(program, options, &compiler)?,
+                    Some(chunk) => {
+                        cuda::CudaSession::in_chunks(&program, options, &compiler, chunk.0, budget)?
+                    }
+                    None => cuda::CudaSession::new(program, options, &compiler)?,
                 };
                 load::warn(&session.fallbacks());
                 if let Some(count) = without_waits {

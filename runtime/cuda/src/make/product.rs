@@ -7,7 +7,7 @@ use lmsc_kernels::spec::{Spec, SpecError};
 
 use super::{Made, sums};
 use crate::recipe::{
-    self, Address, Arg, Convolution, Factor, Filter, Float, Found, NOWHERE, Recipe, operand, result,
+    self, Address, Arg, Convolution, Factor, Filter, FloatType, Found, NOWHERE, Recipe, operand, result,
     spread_forward,
 };
 
@@ -120,8 +120,8 @@ fn by_library(
             left: factor(right.at.plus::<f32>(*b), [x.n, x.k], [right.column, right.row], db)?,
             right: factor(left.at.plus::<f32>(*a), [x.k, x.m], [left.column, left.row], da)?,
             out: Some(out).filter(|out| !out.transposed)?,
-            factors: Float::F32,
-            stored: Float::F32,
+            factors: FloatType::F32,
+            stored: FloatType::F32,
             batch: count as i32,
             alpha: into.alpha,
             beta: f32::from(u8::from(into.add)),
@@ -293,7 +293,7 @@ fn convolution(
     let filter = filter(conv, found)?;
     let workspace_bytes = convolution_workspace(&filter);
     let workspace = recipe.library_scratch_for(workspace_bytes);
-    let stored = Float::F32;
+    let stored = FloatType::F32;
     Some(Convolution { filter, image, weights, positions, stored, workspace, workspace_bytes })
 }
 
