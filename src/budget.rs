@@ -58,7 +58,7 @@ impl Budget {
     /// The bytes that it is of this memory, for an option that no step's peak belongs to.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) for a share of the peak, with the option's name.
+    /// [`ErrorKind::Input`](crate::ErrorKind) for a share of the peak, with the option's name.
     pub fn of_memory(self, option: &str, memory: Bytes) -> Result<Bytes, Error> {
         match self {
             Budget::OfPeak(_) => {

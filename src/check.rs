@@ -89,7 +89,7 @@ impl Kind {
 /// Checks what the file holds, and tells what was checked.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) where it is not valid; [`Kind::Input`](crate::Kind) where it cannot be read as a plan, a schedule or a certificate.
+/// [`ErrorKind::Refusal`](crate::ErrorKind) where it is not valid; [`ErrorKind::Input`](crate::ErrorKind) where it cannot be read as a plan, a schedule or a certificate.
 pub fn check_file(args: &CheckArgs) -> Result<String, Error> {
     let path = &args.file;
     let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e).with_help(WRITTEN_BY))?;
@@ -170,7 +170,7 @@ fn kind(path: &Path, text: &str) -> Result<(Kind, Vec<String>), Error> {
 /// What there is to tell of a file that is valid.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) where it is not.
+/// [`ErrorKind::Input`](crate::ErrorKind) where it is not.
 fn checked(args: &CheckArgs, text: &str, kind: &Kind, nodes: Vec<String>) -> Result<Facts, Unchecked> {
     let file = &args.file;
     let given = if let Kind::Plan(given) = kind { Some((**given).clone()) } else { None };

@@ -167,7 +167,7 @@ impl Compiler {
     /// The compiled step, proven to compute what the model computes, within the budget.
     ///
     /// # Errors
-    /// [`Kind::Refusal`](crate::Kind) where the budget cannot be met; [`Kind::Input`](crate::Kind) where an option or the model is at fault.
+    /// [`ErrorKind::Refusal`](crate::ErrorKind) where the budget cannot be met; [`ErrorKind::Input`](crate::ErrorKind) where an option or the model is at fault.
     pub fn compile(self) -> Result<Compiled, Error> {
         if let Some(name) =
             self.args.plan.planner.as_deref().filter(|name| *name != TFLMS && planner(name).is_none())
@@ -196,7 +196,7 @@ impl Compiled {
     /// file is read back and proven to be what was compiled.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) where the file cannot be written, or is one that the model was read from.
+    /// [`ErrorKind::Input`](crate::ErrorKind) where the file cannot be written, or is one that the model was read from.
     ///
     /// # Panics
     /// If the step was not compiled by a [`Compiler`].
@@ -230,7 +230,7 @@ impl Compiled {
     /// Proves again that the compiled step computes what the model computes, and that its memory is within the budget.
     ///
     /// # Errors
-    /// [`Kind::Internal`](crate::Kind) with the difference.
+    /// [`ErrorKind::Internal`](crate::ErrorKind) with the difference.
     pub fn verify(&self) -> Result<(), Error> {
         let [original, result] = &self.graphs;
         load::check(result).map_err(|e| Error::ours(format!("the compiled step is not valid:\n{e}")))?;
@@ -251,7 +251,7 @@ impl Compiled {
     /// The step on a device, ready to run.
     ///
     /// # Errors
-    /// [`Kind::Refusal`](crate::Kind) where there is no such device, or too little memory; [`Kind::Input`](crate::Kind) where the step was planned for
+    /// [`ErrorKind::Refusal`](crate::ErrorKind) where there is no such device, or too little memory; [`ErrorKind::Input`](crate::ErrorKind) where the step was planned for
     /// another kind of device, whose kernels need less memory.
     pub fn session(&self, device: Device) -> Result<Session, Error> {
         Session::of(self, device)

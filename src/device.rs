@@ -44,7 +44,7 @@ pub(crate) fn ordinal(name: &str) -> Option<Result<u32, Error>> {
 /// found is told the first time.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) where there is no such GPU, with what was looked for and what to do.
+/// [`ErrorKind::Refusal`](crate::ErrorKind) where there is no such GPU, with what was looked for and what to do.
 pub(crate) fn target(ordinal: u32) -> Result<Target, Error> {
     // One answer for all of a call: what is free changes.
     static KNOWN: LazyLock<Mutex<Vec<(u32, Target)>>> = LazyLock::new(Mutex::default);
@@ -78,7 +78,7 @@ pub(crate) fn for_prediction(ordinal: u32) -> Option<Target> {
 /// Refuses a device that is not there, before much else is done.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind), with what was looked for and what to do.
+/// [`ErrorKind::Refusal`](crate::ErrorKind), with what was looked for and what to do.
 pub(crate) fn check(device: Device) -> Result<(), Error> {
     match device {
         Device::Host => Ok(()),

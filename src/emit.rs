@@ -213,7 +213,7 @@ pub(crate) const ORT_SESSION: &str =
 /// Writes a file through a temporary one beside it, so that it is there whole or not at all.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) naming the path.
+/// [`ErrorKind::Input`](crate::ErrorKind) naming the path.
 pub fn write_atomically(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,

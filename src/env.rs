@@ -76,7 +76,7 @@ struct Complaint {
 /// Speaks JSON lines with a program until its input ends; or writes the trace, where asked for.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) where the limit is too low; [`Kind::Input`](crate::Kind) for a file that is wrong.
+/// [`ErrorKind::Refusal`](crate::ErrorKind) where the limit is too low; [`ErrorKind::Input`](crate::ErrorKind) for a file that is wrong.
 pub fn env(args: &EnvArgs, out: &mut dyn Write) -> Result<(), Error> {
     let task = Task::of(&args.task, Some(args.memory), PassCx::default(), None)?;
     let problem = task.problem();

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::cli::{ExplainArgs, LookArgs};
 use crate::report::ProfileFacts;
 use crate::view::hiding_rate;
-use crate::{Code, Error, Kind, floors_of, load, look, machine, pass_cx, smaller};
+use crate::{Code, Error, ErrorKind, floors_of, load, look, machine, pass_cx, smaller};
 
 /// What happens to one tensor. Times are milliseconds from the start of the step.
 #[derive(Debug, Serialize)]
@@ -95,7 +95,7 @@ struct Event {
 /// What happens to the tensor that was asked for.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) where the budget cannot be met; [`Kind::Input`](crate::Kind) for a name that the model does not have.
+/// [`ErrorKind::Refusal`](crate::ErrorKind) where the budget cannot be met; [`ErrorKind::Input`](crate::ErrorKind) for a name that the model does not have.
 pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
     let original = load(args.input.path(), &args.input.binding)?.graph;
     let Some(value) = original.value_named(&args.tensor) else {
@@ -196,7 +196,7 @@ fn budgets(
                 Ok(rewritten.events(producer, root).1 == "stays")
             }
             // A planner of a paper may have a plan for a budget and none for a larger one.
-            Err(error) if error.kind() == Kind::Refusal => Ok(false),
+            Err(error) if error.kind() == ErrorKind::Refusal => Ok(false),
             Err(other) => Err(other),
         }
     };

@@ -22,7 +22,7 @@ pub(crate) struct FileCopy {
 /// `copy_data`, kept, and the files that are to be copied come back.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) where the data is not within the output's folder and is not to be copied, or where a copy would replace
+/// [`ErrorKind::Input`](crate::ErrorKind) where the data is not within the output's folder and is not to be copied, or where a copy would replace
 /// another file.
 pub(crate) fn relocate(
     proto: &mut ModelProto,
@@ -71,7 +71,7 @@ pub(crate) fn relocate(
 /// Refuses to write over a file with the model's data.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) naming the file.
+/// [`ErrorKind::Input`](crate::ErrorKind) naming the file.
 pub(crate) fn check_not_data(model: &Model, output: &Path) -> Result<(), Error> {
     let Some(folder) = &model.folder else { return Ok(()) };
     if locations(&model.proto).iter().any(|location| same_file(&folder.join(location), output)) {
@@ -151,7 +151,7 @@ impl FileCopy {
     /// Copies the file: whole or not at all.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) naming the file.
+    /// [`ErrorKind::Input`](crate::ErrorKind) naming the file.
     pub(crate) fn write(&self) -> Result<(), Error> {
         if let Some(folder) = self.to.parent() {
             fs::create_dir_all(folder).map_err(|e| Error::writing(folder, &e))?;

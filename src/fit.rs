@@ -97,7 +97,7 @@ struct Step {
 /// Tells which cards the model fits, with which batches.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) for a file or a name that is wrong; [`Kind::Refusal`](crate::Kind) if no card fits.
+/// [`ErrorKind::Input`](crate::ErrorKind) for a file or a name that is wrong; [`ErrorKind::Refusal`](crate::ErrorKind) if no card fits.
 pub fn fit(args: &FitArgs) -> Result<String, Error> {
     args.report.iter().try_for_each(|file| check_report(file, &PAGES))?;
     let planner = named(&args.planner)?;

@@ -55,7 +55,7 @@ struct StorageFacts {
 /// The inspection of a model, as text or JSON.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) for whatever is wrong with the file.
+/// [`ErrorKind::Input`](crate::ErrorKind) for whatever is wrong with the file.
 pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
     let Loaded { graph, warnings, .. } = look(args.input.path(), &args.input.binding)?;
     let scopes: Vec<Scope> = args.optimizer_scopes.iter().map(|s| Scope::new(s)).collect();

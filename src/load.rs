@@ -36,7 +36,7 @@ pub struct Loaded {
 /// The graph in the file at `path`, or on standard input for `-`; its warnings are printed to standard error.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind), always: whatever is wrong here is wrong with the file or the call.
+/// [`ErrorKind::Input`](crate::ErrorKind), always: whatever is wrong here is wrong with the file or the call.
 pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
     let loaded = read(path, binding, Purpose::Rewrite)?;
     warn(&loaded.warnings);
@@ -111,7 +111,7 @@ pub(crate) fn noted_if_idle(path: &Path, mut loaded: Loaded) -> Loaded {
 /// The symbolic dimensions of the model at `path`, by name; none of a text.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind), if it is no model.
+/// [`ErrorKind::Input`](crate::ErrorKind), if it is no model.
 pub(crate) fn symbolic(path: &Path) -> Result<Vec<String>, Error> {
     if path == Path::new("-") {
         let message = "standard input is read once, and the model more often".to_owned();

@@ -43,7 +43,7 @@ struct Placed<'a> {
 /// Places the buffers of a file and tells in how many bytes.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) where they do not fit, with the smallest capacity found; [`Kind::Input`](crate::Kind) for a file that is wrong.
+/// [`ErrorKind::Refusal`](crate::ErrorKind) where they do not fit, with the smallest capacity found; [`ErrorKind::Input`](crate::ErrorKind) for a file that is wrong.
 pub fn offsets(args: &OffsetsArgs) -> Result<String, Error> {
     args.output.iter().try_for_each(|path| check_target(path))?;
     let table =

@@ -58,7 +58,7 @@ impl Loaded {
     /// The file is read back, with the options of `binding` with which the graph was read, and proven to be the graph.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) where the file cannot be written; [`Kind::Internal`](crate::Kind) where the graph is not valid, or
+    /// [`ErrorKind::Input`](crate::ErrorKind) where the file cannot be written; [`ErrorKind::Internal`](crate::ErrorKind) where the graph is not valid, or
     /// the graph that was read back is another.
     pub fn write(&self, path: impl AsRef<Path>, binding: &BindingArgs) -> Result<(), Error> {
         let path = path.as_ref();

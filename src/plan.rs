@@ -130,7 +130,7 @@ struct Compared {
 /// Plans an instance and tells what it costs.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) where the instance does not fit; [`Kind::Input`](crate::Kind) for a file or a name that is wrong.
+/// [`ErrorKind::Refusal`](crate::ErrorKind) where the instance does not fit; [`ErrorKind::Input`](crate::ErrorKind) for a file or a name that is wrong.
 pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     check_call(args)?;
     let weights = weights(&args.parameters)?;

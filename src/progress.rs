@@ -107,7 +107,7 @@ impl Search {
     /// Writes the decisions of the search to the file, a JSON object a line.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) where the file cannot be written.
+    /// [`ErrorKind::Input`](crate::ErrorKind) where the file cannot be written.
     pub(crate) fn write_decisions(&self, file: &Path) -> Result<(), Error> {
         let lines = self.watch.decisions().into_iter();
         let lines =

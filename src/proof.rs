@@ -20,7 +20,7 @@ use crate::{Code, Error, side_by_side, survival};
 /// one keeps the bound on memory that it states; or, with `--survives`, which swaps are left.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) with the first difference, or with the guarantee that is lost.
+/// [`ErrorKind::Refusal`](crate::ErrorKind) with the first difference, or with the guarantee that is lost.
 pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
     if args.survives {
         return survival::survival(&args.original, &args.rewritten, args.json);
@@ -266,7 +266,7 @@ impl Written<'_> {
     /// addresses. A file that fails is removed. Forms that lmsc does not read, and what is no file, are left out.
     ///
     /// # Errors
-    /// [`Kind::Internal`](crate::Kind) with the difference.
+    /// [`ErrorKind::Internal`](crate::ErrorKind) with the difference.
     pub(crate) fn read_back(&self) -> Result<(), Error> {
         let is_read = matches!(self.emit, Emit::Onnx | Emit::Lms | Emit::Mlir);
         if !is_read || !self.path.is_file() {
@@ -283,7 +283,7 @@ impl Written<'_> {
     /// Reads what is to be written to standard output, and proves of it what [`Written::read_back`] proves of a file.
     ///
     /// # Errors
-    /// [`Kind::Internal`](crate::Kind) with the difference.
+    /// [`ErrorKind::Internal`](crate::ErrorKind) with the difference.
     pub(crate) fn check_bytes(&self, bytes: &[u8]) -> Result<(), Error> {
         if !matches!(self.emit, Emit::Onnx | Emit::Lms | Emit::Mlir) {
             return Ok(());

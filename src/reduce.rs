@@ -24,7 +24,7 @@ use crate::{Code, Error, Stage};
 /// Reduces the graph and tells how far; the file at `--output` has after each success the smallest graph so far.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) where the command does not fail on the graph as it is; [`Kind::Interrupted`](crate::Kind) where a signal
+/// [`ErrorKind::Input`](crate::ErrorKind) where the command does not fail on the graph as it is; [`ErrorKind::Interrupted`](crate::ErrorKind) where a signal
 /// ended it.
 pub fn reduce(args: &ReduceArgs) -> Result<String, Error> {
     let input = args.input.path();

@@ -78,7 +78,7 @@ struct Found {
 /// budget stands for it, so that time never rises with memory.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) for a file or a name that is wrong; [`Kind::Refusal`](crate::Kind) where no size fits any budget.
+/// [`ErrorKind::Input`](crate::ErrorKind) for a file or a name that is wrong; [`ErrorKind::Refusal`](crate::ErrorKind) where no size fits any budget.
 pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     args.report.iter().try_for_each(|file| check_report(file, &PAGES))?;
     let planner = named(&args.planner)?;

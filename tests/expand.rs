@@ -4,7 +4,7 @@
 mod support;
 
 use clap::Parser;
-use lmsc::cli::{Cli, Command};
+use lmsc::cli::{Cli, CliCommand};
 use lmsc_ir::{ElementType, Graph, ValueId};
 use lmsc_kernels::StepContext;
 use lmsc_passes::{PassCx, Pipeline};
@@ -271,6 +271,8 @@ fn what_is_expanded_is_written_as_onnx() {
 
 /// What the command prints.
 fn opt(words: &[&str]) -> String {
-    let Some(Command::Opt(args)) = Cli::try_parse_from(words).unwrap().command else { panic!("{words:?}") };
+    let Some(CliCommand::Opt(args)) = Cli::try_parse_from(words).unwrap().command else {
+        panic!("{words:?}")
+    };
     lmsc::opt(&args).unwrap_or_else(|error| panic!("{words:?}: {error}"))
 }

@@ -149,7 +149,7 @@ impl Checkpoint {
 /// What the file that is resumed says besides its tensors.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) where it says nothing, or in a format that is newer than this program.
+/// [`ErrorKind::Input`](crate::ErrorKind) where it says nothing, or in a format that is newer than this program.
 pub(super) fn says(path: &Path, tensors: &Tensors) -> Result<Says, Error> {
     let Some(says) = tensors.says.as_deref().and_then(|text| serde_json::from_str::<Says>(text).ok()) else {
         let help = "give a file that --save wrote; parameters alone are given with --params";
@@ -170,7 +170,7 @@ impl Says {
     /// Refuses to go on from `before` with what is there now, if the next step would not be the next one of that run.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) naming everything that is missing or not what it was.
+    /// [`ErrorKind::Input`](crate::ErrorKind) naming everything that is missing or not what it was.
     pub(super) fn follows(&self, before: &Says, path: &Path) -> Result<(), Error> {
         let mut wrong = Vec::new();
         if before.format > 1 && before.skip_closed != self.skip_closed {
@@ -201,7 +201,7 @@ impl Says {
     /// are not there any more are left to the caller.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) naming everything that is not what it was.
+    /// [`ErrorKind::Input`](crate::ErrorKind) naming everything that is not what it was.
     pub(super) fn follows_constants(&self, before: &Says, path: &Path) -> Result<(), Error> {
         let is_there = |name: &&String| self.values.contains_key(*name);
         let known = before.values.iter().filter(|(name, _)| is_there(name));

@@ -144,7 +144,7 @@ impl Total {
 /// The calls of a step on a GPU, as text or JSON.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) for whatever is wrong with the file or the target; [`Kind::Refusal`](crate::Kind) where the step does not fit.
+/// [`ErrorKind::Input`](crate::ErrorKind) for whatever is wrong with the file or the target; [`ErrorKind::Refusal`](crate::ErrorKind) where the step does not fit.
 pub fn launches(args: &LaunchesArgs) -> Result<String, Error> {
     let path = args.input.path();
     let target = targets::named_target(args.target.as_deref().unwrap_or(TARGET))?;

@@ -37,7 +37,7 @@ use checkpoint::{Checkpoint, Origin, Value};
 pub use launches::launches;
 use report::{Prediction, Report};
 use runner::Runner;
-pub use session::{Session, Tensor};
+pub use session::{Session, TensorData};
 pub use synthetic::synthetic;
 use tensors::{Files, Tensors};
 use watch::{Fetches, Stored, Watcher, steps_input};
@@ -45,7 +45,7 @@ use watch::{Fetches, Stored, Watcher, steps_input};
 /// The number of tensors in a file of the format safetensors, which is at the path.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) with what is wrong with it.
+/// [`ErrorKind::Input`](crate::ErrorKind) with what is wrong with it.
 pub fn tensors_in(bytes: &[u8], path: &Path) -> Result<usize, Error> {
     Ok(Tensors::of_bytes(bytes.to_vec().into(), path)?.types().count())
 }
@@ -56,8 +56,8 @@ const STEPS: u64 = 10;
 /// Runs a model's steps, and prints what they came to.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) where the step does not fit, or computes what is no number and that was to be noticed;
-/// [`Kind::Interrupted`](crate::Kind) where a signal ended it; the other families as they say.
+/// [`ErrorKind::Refusal`](crate::ErrorKind) where the step does not fit, or computes what is no number and that was to be noticed;
+/// [`ErrorKind::Interrupted`](crate::ErrorKind) where a signal ended it; the other families as they say.
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     check_targets(&args.options, args.report.as_deref())?;
     let path = args.input.path();
@@ -142,7 +142,7 @@ fn not_fixed(options: &RunOptions, fixed: &[String]) -> Result<(), Error> {
 /// Refuses paths that nothing can be written to, before anything is done.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) naming the path.
+/// [`ErrorKind::Input`](crate::ErrorKind) naming the path.
 pub(crate) fn check_targets(options: &RunOptions, report: Option<&Path>) -> Result<(), Error> {
     let targets = [&options.save, &options.out, &options.trace].into_iter().flatten();
     targets.map(|path| &**path).try_for_each(emit::check_target)?;

@@ -17,7 +17,7 @@ use crate::{Code, Compiled, Error, device};
 
 /// Elements, with what they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tensor {
+pub struct TensorData {
     /// The type of the elements, and the extents.
     pub ty: TensorType,
     /// The elements in row-major order, little-endian.
@@ -163,7 +163,7 @@ impl Session {
     /// Sets an input, a variable or a parameter that no step changes.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) naming what is set, where there is nothing of this name or the value is of another type.
+    /// [`ErrorKind::Input`](crate::ErrorKind) naming what is set, where there is nothing of this name or the value is of another type.
     pub fn set(&mut self, name: &str, ty: Option<&TensorType>, bytes: &[u8]) -> Result<(), Error> {
         self.put(name, ty, bytes)?;
         let ty = &self.settable[name];
@@ -195,26 +195,26 @@ impl Session {
     /// The value of an input, a variable, a constant or an output of the last step.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) where there is nothing of this name.
-    pub fn get(&mut self, name: &str) -> Result<Tensor, Error> {
+    /// [`ErrorKind::Input`](crate::ErrorKind) where there is nothing of this name.
+    pub fn get(&mut self, name: &str) -> Result<TensorData, Error> {
         let Some(ty) = self.settable.get(name).or_else(|| self.outputs.get(name)).cloned() else {
             let names = self.settable.keys().chain(self.outputs.keys()).map(|name| &**name);
             let instead = words::instead(name, names, "values");
             return Err(Error::new(Code::Values, format!("the step has no `{name}`; {instead}")));
         };
         let bytes = self.runner.get(name).unwrap_or_default();
-        Ok(Tensor { ty, bytes })
+        Ok(TensorData { ty, bytes })
     }
 
     /// Runs one step with these inputs: name, type if it is to be compared, bytes. The outputs come back, without the next
     /// values of variables.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) where an input is not what the step takes, or has no value; [`Kind::Refusal`](crate::Kind) where the device fails.
+    /// [`ErrorKind::Input`](crate::ErrorKind) where an input is not what the step takes, or has no value; [`ErrorKind::Refusal`](crate::ErrorKind) where the device fails.
     pub fn step<'a, T: Into<Option<&'a TensorType>>>(
         &mut self,
         inputs: impl IntoIterator<Item = (&'a str, T, &'a [u8])>,
-    ) -> Result<BTreeMap<String, Tensor>, Error> {
+    ) -> Result<BTreeMap<String, TensorData>, Error> {
         self.advance(inputs)?;
         let names: Vec<String> = self.outputs().map(|(name, _)| name.to_owned()).collect();
         names.into_iter().map(|name| Ok((name.clone(), self.get(&name)?))).collect()
@@ -270,8 +270,8 @@ impl Session {
     /// The values of all variables.
     ///
     /// # Errors
-    /// [`Kind::Refusal`](crate::Kind) after a step that has failed.
-    pub fn state(&mut self) -> Result<BTreeMap<String, Tensor>, Error> {
+    /// [`ErrorKind::Refusal`](crate::ErrorKind) after a step that has failed.
+    pub fn state(&mut self) -> Result<BTreeMap<String, TensorData>, Error> {
         self.is_whole()?;
         let names: Vec<String> = self.variables.keys().cloned().collect();
         names.into_iter().map(|name| Ok((name.clone(), self.get(&name)?))).collect()
@@ -292,7 +292,7 @@ impl Session {
     /// `lmsc run --save` does.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) where the file cannot be written, or cannot hold a variable's type.
+    /// [`ErrorKind::Input`](crate::ErrorKind) where the file cannot be written, or cannot hold a variable's type.
     pub fn save(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.is_whole()?;
         let path = path.as_ref();
@@ -307,7 +307,7 @@ impl Session {
     /// were set once. Inputs of each step are given again by the caller.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) where the file is not of this step, or a constant of the model is another one.
+    /// [`ErrorKind::Input`](crate::ErrorKind) where the file is not of this step, or a constant of the model is another one.
     pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
         let tensors = Tensors::read(path)?;
