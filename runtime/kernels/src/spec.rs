@@ -81,7 +81,7 @@ pub enum PrepareError {
 
 /// An attribute that is a number.
 #[derive(Clone, Copy, Debug)]
-pub enum Number {
+pub(crate) enum Number {
     /// An integer.
     Int(i64),
     /// A float.
@@ -131,7 +131,7 @@ impl Spec<'_> {
     }
 
     /// The attribute, if it may be an integer or a float.
-    pub fn number(&self, name: &str) -> Result<Option<Number>, SpecError> {
+    pub(crate) fn number(&self, name: &str) -> Result<Option<Number>, SpecError> {
         match self.attribute(name) {
             None => Ok(None),
             Some(Attr::Int(i)) => Ok(Some(Number::Int(*i))),
@@ -365,6 +365,6 @@ impl Spec<'_> {
 }
 
 /// The extents of a tensor.
-pub fn extents(ty: &TensorType) -> Vec<usize> {
+pub(crate) fn extents(ty: &TensorType) -> Vec<usize> {
     ty.dims.iter().map(|&d| d as usize).collect()
 }

@@ -359,7 +359,7 @@ struct Out<'a> {
 /// # Source
 /// Vaswani et al., *Attention Is All You Need*, arXiv:1706.03762; heads that share keys: Ainslie et al., *GQA*,
 /// arXiv:2305.13245.
-pub fn attention(spec: &Spec<'_>) -> Made {
+pub(crate) fn attention(spec: &Spec<'_>) -> Made {
     let a = Attention::new(spec)?;
     if spec.wants(3) && a.kept == Kept::Product && a.cap > 0.0 {
         return refuse("whether scores are kept before `softcap` is not defined alike; ask for another mode");

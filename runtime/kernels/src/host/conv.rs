@@ -620,7 +620,7 @@ fn expect_gradients(spec: &Spec<'_>, channels: usize) -> Result<(), SpecError> {
 }
 
 /// `ConvGrad(dY, X, W → dX, dW, dB)`, each if it is used.
-pub fn conv_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn conv_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let conv = Conv::new(spec, &spec.dims(1)?, &spec.dims(2)?, &spec.dims(0)?)?;
     expect_gradients(spec, conv.groups * conv.outer)?;
@@ -642,7 +642,7 @@ pub fn conv_grad(spec: &Spec<'_>) -> Made {
 }
 
 /// `ConvTranspose(X, W, B → Y)`.
-pub fn conv_transpose(spec: &Spec<'_>) -> Made {
+pub(crate) fn conv_transpose(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let conv = Conv::new(spec, &spec.result_dims(0)?, &spec.dims(1)?, &spec.dims(0)?)?;
     spec.expect_count(2, conv.groups * conv.inner)?;
@@ -653,7 +653,7 @@ pub fn conv_transpose(spec: &Spec<'_>) -> Made {
 }
 
 /// `ConvTransposeGrad(dY, X, W → dX, dW, dB)`: dX is a convolution of dY.
-pub fn conv_transpose_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn conv_transpose_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let conv = Conv::new(spec, &spec.dims(0)?, &spec.dims(2)?, &spec.dims(1)?)?;
     expect_gradients(spec, conv.groups * conv.inner)?;

@@ -15,10 +15,10 @@ use crate::spec::{Spec, SpecError, refuse};
 pub(super) const CHUNK: usize = 1024;
 
 /// Parameters that an operator takes from its attributes.
-pub type Parameters = [f64; 3];
+pub(crate) type Parameters = [f64; 3];
 
 /// Computes a chunk of a result from chunks of K operands.
-pub type Each<M, O, const K: usize> = fn([&[M]; K], &Parameters, &mut [O]);
+pub(crate) type Each<M, O, const K: usize> = fn([&[M]; K], &Parameters, &mut [O]);
 
 /// An operand's elements for `length` elements of the result from `start` on: a slice of it, or a copy in `room`.
 #[inline]

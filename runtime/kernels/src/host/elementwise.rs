@@ -211,7 +211,7 @@ pub fn infinities(spec: &Spec<'_>) -> Result<Parameters, SpecError> {
 }
 
 /// `Gelu` of ONNX, exact or by the hyperbolic tangent.
-pub fn onnx_gelu(spec: &Spec<'_>) -> Made {
+pub(crate) fn onnx_gelu(spec: &Spec<'_>) -> Made {
     match &*spec.string("approximate", "none")? {
         "none" => exact_gelu(spec),
         "tanh" => tanh_gelu(spec),
@@ -220,7 +220,7 @@ pub fn onnx_gelu(spec: &Spec<'_>) -> Made {
 }
 
 /// `FastGelu`, with or without a bias.
-pub fn fast_gelu_with_bias(spec: &Spec<'_>) -> Made {
+pub(crate) fn fast_gelu_with_bias(spec: &Spec<'_>) -> Made {
     fn biased<M: Real>([x, bias]: [&[M]; 2], _: &Parameters, out: &mut [M]) {
         out.iter_mut().zip(x).zip(bias).for_each(|((o, &x), &b)| *o = fast_gelu(x + b));
     }
@@ -234,7 +234,7 @@ pub fn fast_gelu_with_bias(spec: &Spec<'_>) -> Made {
 }
 
 /// `FastGeluGrad`: normally without a bias.
-pub fn fast_gelu_gradient(spec: &Spec<'_>) -> Made {
+pub(crate) fn fast_gelu_gradient(spec: &Spec<'_>) -> Made {
     if spec.has(2) { bias_fast_gelu_grad(spec) } else { fast_gelu_grad(spec) }
 }
 
@@ -256,7 +256,7 @@ folds! {
 }
 
 /// `Mean` of any number of operands.
-pub fn mean(spec: &Spec<'_>) -> Made {
+pub(crate) fn mean(spec: &Spec<'_>) -> Made {
     fn step<M: Real>(sum: &mut [M], x: &[M]) {
         sum.iter_mut().zip(x).for_each(|(sum, &x)| *sum = *sum + x);
     }
@@ -292,7 +292,7 @@ logic! {
 }
 
 /// `Equal`, of truth values too.
-pub fn equals(spec: &Spec<'_>) -> Made {
+pub(crate) fn equals(spec: &Spec<'_>) -> Made {
     fn each([a, b]: [&[u8]; 2], _: &Parameters, out: &mut [u8]) {
         out.iter_mut().zip(a).zip(b).for_each(|((o, a), b)| *o = u8::from((*a != 0) == (*b != 0)));
     }
@@ -304,7 +304,7 @@ pub fn equals(spec: &Spec<'_>) -> Made {
 
 /// The type of a `PRelu` slope of one element per channel, as it broadcasts: before version 7, it lay along axis 1 of the
 /// operand.
-pub fn slope_of_channels(spec: &Spec<'_>) -> Result<Option<lmsc_ir::Type>, SpecError> {
+pub(crate) fn slope_of_channels(spec: &Spec<'_>) -> Result<Option<lmsc_ir::Type>, SpecError> {
     let (x, slope) = (spec.tensor(0)?, spec.tensor(1)?);
     if !spec.op.domain().is_empty() || spec.opset >= 7 || spec.dims(1)?.iter().product::<usize>() == 1 {
         return Ok(None);
@@ -341,7 +341,7 @@ pub fn exponent(spec: &Spec<'_>) -> Result<f64, SpecError> {
 }
 
 /// `Pow`, whose exponent may have another type than its base.
-pub fn power_of(spec: &Spec<'_>) -> Made {
+pub(crate) fn power_of(spec: &Spec<'_>) -> Made {
     if spec.element(0)? == spec.element(1)? {
         return pow(spec);
     }
@@ -415,7 +415,7 @@ pub fn bounds(spec: &Spec<'_>) -> Result<Parameters, SpecError> {
 }
 
 /// `Clip`, with bounds as attributes or as operands.
-pub fn clip(spec: &Spec<'_>) -> Made {
+pub(crate) fn clip(spec: &Spec<'_>) -> Made {
     let element = spec.element(0)?;
     for bound in (1..3).filter(|&i| spec.has(i)) {
         spec.expect(bound, element)?;
@@ -449,7 +449,7 @@ pub fn clip(spec: &Spec<'_>) -> Made {
 }
 
 /// `Where(condition, a, b)`.
-pub fn select(spec: &Spec<'_>) -> Made {
+pub(crate) fn select(spec: &Spec<'_>) -> Made {
     spec.expect(0, lmsc_ir::ElementType::Bool)?;
     spec.expect(2, spec.element(1)?)?;
     spec.expect_result(0, spec.element(1)?)?;
@@ -496,7 +496,7 @@ pub fn select(spec: &Spec<'_>) -> Made {
 }
 
 /// `Scale(x, scale)`: times the scale, or divided by it.
-pub fn scale(spec: &Spec<'_>) -> Made {
+pub(crate) fn scale(spec: &Spec<'_>) -> Made {
     spec.expect_count(1, 1)?;
     spec.expect_like(0, 0)?;
     let down = spec.flag("scale_down", false)?;
@@ -535,7 +535,7 @@ pub fn scale(spec: &Spec<'_>) -> Made {
 }
 
 /// `DivGrad(dY, A, B)`: gradients of both operands of a quotient, summed where they were broadcast.
-pub fn div_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn div_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let plan = Broadcast::new(&[spec.dims(1)?, spec.dims(2)?], &spec.dims(0)?)?;
     [0, 1].into_iter().filter(|&i| spec.wants(i)).try_for_each(|i| spec.expect_like(i, i + 1))?;

@@ -28,7 +28,7 @@ impl Index for i32 {
 }
 
 /// `Gather(data, indices)` along an axis. An index that is out of range gives zeros.
-pub fn gather(spec: &Spec<'_>) -> Made {
+pub(crate) fn gather(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
     let rows = Rows::at(&dims, spec.axis(spec.int("axis", 0)?, dims.len())?);
     let picks = count(&spec.dims(1)?);
@@ -51,7 +51,7 @@ pub fn gather(spec: &Spec<'_>) -> Made {
 }
 
 /// `GatherGrad(shape, indices, dY)`: rows of dY added to the rows that they were gathered from, in order.
-pub fn gather_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn gather_grad(spec: &Spec<'_>) -> Made {
     let dims = spec.result_dims(0)?;
     spec.expect_floats([2])?;
     let rows = Rows::at(&dims, spec.axis(spec.int("axis", 0)?, dims.len())?);
@@ -116,7 +116,7 @@ impl Elements {
 }
 
 /// `GatherElements(data, indices)`.
-pub fn gather_elements(spec: &Spec<'_>) -> Made {
+pub(crate) fn gather_elements(spec: &Spec<'_>) -> Made {
     let plan = Elements::new(spec, &spec.dims(0)?, 1)?;
     spec.expect_result(0, spec.element(0)?)?;
     spec.expect_result_count(0, count(&plan.dims))?;
@@ -133,7 +133,7 @@ pub fn gather_elements(spec: &Spec<'_>) -> Made {
 }
 
 /// `GatherElementsGrad(dY, shape, indices)`.
-pub fn gather_elements_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn gather_elements_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     let plan = Elements::new(spec, &spec.result_dims(0)?, 2)?;
     spec.expect_dims(0, &plan.dims)?;
@@ -183,7 +183,7 @@ macro_rules! reducing {
 }
 
 /// `ScatterElements(data, indices, updates)`.
-pub fn scatter_elements(spec: &Spec<'_>) -> Made {
+pub(crate) fn scatter_elements(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
     let plan = Elements::new(spec, &dims, 1)?;
     spec.need(2)?;
@@ -265,7 +265,7 @@ pub fn batch_dims(spec: &Spec<'_>) -> Result<usize, crate::spec::SpecError> {
 }
 
 /// `GatherND(data, indices)`.
-pub fn gather_nd(spec: &Spec<'_>) -> Made {
+pub(crate) fn gather_nd(spec: &Spec<'_>) -> Made {
     let plan = Tuples::new(&spec.dims(0)?, &spec.dims(1)?, batch_dims(spec)?)?;
     spec.expect_result(0, spec.element(0)?)?;
     spec.expect_result_count(0, tuples(spec)? * plan.inner)?;
@@ -282,7 +282,7 @@ pub fn gather_nd(spec: &Spec<'_>) -> Made {
 }
 
 /// `GatherNDGrad(shape, indices, dY)`.
-pub fn gather_nd_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn gather_nd_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([2])?;
     let plan = Tuples::new(&spec.result_dims(0)?, &spec.dims(1)?, batch_dims(spec)?)?;
     spec.need(2)?;
@@ -301,7 +301,7 @@ pub fn gather_nd_grad(spec: &Spec<'_>) -> Made {
 }
 
 /// `ScatterND(data, indices, updates)`, one update after the other.
-pub fn scatter_nd(spec: &Spec<'_>) -> Made {
+pub(crate) fn scatter_nd(spec: &Spec<'_>) -> Made {
     let plan = Tuples::new(&spec.dims(0)?, &spec.dims(1)?, 0)?;
     spec.need(2)?;
     spec.expect_count(2, tuples(spec)? * plan.inner)?;
@@ -320,7 +320,7 @@ pub fn scatter_nd(spec: &Spec<'_>) -> Made {
 }
 
 /// `OneHot(indices, depth, [off, on])`.
-pub fn one_hot(spec: &Spec<'_>) -> Made {
+pub(crate) fn one_hot(spec: &Spec<'_>) -> Made {
     let out = spec.result_dims(0)?;
     let rows = Rows::at(&out, spec.axis(spec.int("axis", -1)?, out.len())?);
     spec.expect_count(2, 2)?;

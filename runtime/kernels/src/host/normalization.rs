@@ -59,7 +59,7 @@ fn expect_channels(
 /// otherwise by the running ones.
 ///
 /// ONNX Runtime's results 3 and 4 are the batch's mean and 1 / √(variance + ε), those of ONNX before version 14 mean and variance.
-pub fn batch(spec: &Spec<'_>) -> Made {
+pub(crate) fn batch(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..5)?;
     let rows = channels(spec, 0)?;
     (0..3).try_for_each(|i| spec.need(i))?;
@@ -121,7 +121,7 @@ pub fn batch(spec: &Spec<'_>) -> Made {
 }
 
 /// `BatchNormalizationGrad(dY, X, scale, mean, 1/σ → dX, dscale, dbias)`.
-pub fn batch_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn batch_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..5)?;
     let rows = channels(spec, 1)?;
     spec.expect_dims(0, &spec.dims(1)?)?;
@@ -193,7 +193,7 @@ type Block<'a> = ((&'a mut [f32], &'a [f32]), (&'a mut [f32], &'a mut [f32]));
 
 /// `LayerNormalization(X, scale, bias → Y, mean, 1/σ)`; without mean and bias it is `SimplifiedLayerNormalization(X,
 /// scale → Y, 1/σ)`.
-pub fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
+pub(crate) fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
     spec.expect_floats(0..3)?;
     spec.expect_like(0, 0)?;
     let dims = spec.dims(0)?;
@@ -264,7 +264,7 @@ pub fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
 
 /// `LayerNormalizationGrad(dY, X, scale, mean, 1/σ → dX, dscale, dbias)`, or
 /// `SimplifiedLayerNormalizationGrad(dY, X, scale, 1/σ → dX, dscale)`.
-pub fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
+pub(crate) fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
     spec.expect_floats(0..5)?;
     let dims = spec.dims(1)?;
     let rows = Rows::from(&dims, spec.axis(spec.int("axis", -1)?, dims.len())?);
@@ -326,7 +326,7 @@ pub fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
 }
 
 /// `InstanceNormalization(X, scale, bias)`: each plane by its own statistics.
-pub fn instance(spec: &Spec<'_>) -> Made {
+pub(crate) fn instance(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let rows = channels(spec, 0)?;
     grouped(spec, rows, rows.axis, rows.inner)
@@ -334,7 +334,7 @@ pub fn instance(spec: &Spec<'_>) -> Made {
 
 /// `GroupNormalization(X, scale, bias)`: groups of channels by their statistics; scale and bias belong to channels, or up
 /// to version 20 to groups.
-pub fn group(spec: &Spec<'_>) -> Made {
+pub(crate) fn group(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let rows = channels(spec, 0)?;
     let Ok(groups @ 1..) = usize::try_from(spec.int("num_groups", 0)?) else {

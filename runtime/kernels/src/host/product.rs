@@ -59,7 +59,7 @@ impl BatchedProduct {
 }
 
 /// `MatMul`, `FusedMatMul`.
-pub fn matmul(spec: &Spec<'_>) -> Made {
+pub(crate) fn matmul(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..2)?;
     let product = BatchedProduct::matmul(spec)?;
     let workspace = product.workspace();
@@ -71,7 +71,7 @@ pub fn matmul(spec: &Spec<'_>) -> Made {
 }
 
 /// `Gemm`.
-pub fn gemm(spec: &Spec<'_>) -> Made {
+pub(crate) fn gemm(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let Gemm { product, beta, c: addend } = Gemm::of(spec)?;
     let workspace = product.workspace();

@@ -80,7 +80,7 @@ pub fn has_wide_mask(spec: &Spec<'_>) -> Result<bool, SpecError> {
 }
 
 /// `Dropout(x, ratio, training → y, mask)`.
-pub fn dropout(spec: &Spec<'_>) -> Made {
+pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     ratio(spec, 1)?;
     if spec.has(2) {
@@ -124,7 +124,7 @@ pub fn dropout(spec: &Spec<'_>) -> Made {
 }
 
 /// `DropoutGrad(dY, mask, ratio)`. With a ratio of 0 the mask is ignored.
-pub fn dropout_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn dropout_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     spec.expect(1, lmsc_ir::ElementType::Bool)?;
     ratio(spec, 2)?;
@@ -145,7 +145,7 @@ pub fn dropout_grad(spec: &Spec<'_>) -> Made {
 }
 
 /// `RandomUniform` and `RandomUniformLike`.
-pub fn uniform(spec: &Spec<'_>) -> Made {
+pub(crate) fn uniform(spec: &Spec<'_>) -> Made {
     expect_float_result(spec)?;
     let (low, high, seed) = (spec.float("low", 0.0)?, spec.float("high", 1.0)?, seed(spec)?);
     Ok(Kernel::random(move |mut io: Io<'_>, step| {
@@ -157,7 +157,7 @@ pub fn uniform(spec: &Spec<'_>) -> Made {
 }
 
 /// `RandomNormal` and `RandomNormalLike` (Box, Muller, *A Note on the Generation of Random Normal Deviates*, 1958).
-pub fn normal(spec: &Spec<'_>) -> Made {
+pub(crate) fn normal(spec: &Spec<'_>) -> Made {
     expect_float_result(spec)?;
     let (mean, scale, seed) = (spec.float("mean", 0.0)?, spec.float("scale", 1.0)?, seed(spec)?);
     Ok(Kernel::random(move |mut io: Io<'_>, step| {
@@ -184,7 +184,7 @@ fn expect_float_result(spec: &Spec<'_>) -> Result<(), SpecError> {
 }
 
 /// `Bernoulli(p)`: 1 with probability p.
-pub fn bernoulli(spec: &Spec<'_>) -> Made {
+pub(crate) fn bernoulli(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     expect_float_result(spec)?;
     spec.expect_result_count(0, count(&spec.dims(0)?))?;

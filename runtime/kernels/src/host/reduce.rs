@@ -145,7 +145,7 @@ reductions! {
 }
 
 /// `ReduceLogSumExp`: relative to the largest element, so that nothing overflows.
-pub fn log_sum_exp(spec: &Spec<'_>) -> Made {
+pub(crate) fn log_sum_exp(spec: &Spec<'_>) -> Made {
     let plan = reduction(spec)?;
     spec.expect_floats([0])?;
     Ok(Kernel::new(move |mut io: Io<'_>| {

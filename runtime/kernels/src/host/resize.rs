@@ -248,7 +248,7 @@ pub fn scales_at(spec: &Spec<'_>) -> Option<usize> {
 }
 
 /// `Resize` and `Upsample`.
-pub fn forward(spec: &Spec<'_>) -> Made {
+pub(crate) fn forward(spec: &Spec<'_>) -> Made {
     let plan = resized(spec, &spec.dims(0)?, &spec.result_dims(0)?, scales_at(spec))?;
     if plan.axes.iter().all(|a| a.taps == 1) {
         let maps = plan.axes.iter().map(|a| a.from.iter().map(|f| f.0).collect()).collect();
@@ -274,7 +274,7 @@ pub fn forward(spec: &Spec<'_>) -> Made {
 }
 
 /// `ResizeGrad(dY, X, roi, scales → dX)`.
-pub fn gradient(spec: &Spec<'_>) -> Made {
+pub(crate) fn gradient(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     let scales = Some(3).filter(|&at| spec.has(at));
     let plan = resized(spec, &spec.result_dims(0)?, &spec.dims(0)?, scales)?;

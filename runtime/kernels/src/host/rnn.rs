@@ -187,7 +187,7 @@ fn inputs_to_gates(
 
 /// `LSTM(X, W, R, B, lengths, h0, c0, P → Y, Yh, Yc)` and `LSTMTraining`, which also keeps each cell and the gates i, o,
 /// f, c.
-pub fn lstm(spec: &Spec<'_>) -> Made {
+pub(crate) fn lstm(spec: &Spec<'_>) -> Made {
     let l = Layer::new(spec, 4)?;
     spec.expect_floats([0, 1, 2, 3, 5, 6])?;
     if spec.has(7) {
@@ -256,7 +256,7 @@ fn put(out: &mut [f32], index: usize, part: &[f32]) {
 }
 
 /// `LSTMGrad(X, W, R, lengths, h0, c0, Y, cells, gates, dY, dYh, dYc → dX, dW, dR, dB, dh0, dc0)`.
-pub fn lstm_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn lstm_grad(spec: &Spec<'_>) -> Made {
     let l = Layer::new(spec, 4)?;
     spec.expect_floats([0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11])?;
     if spec.has(3) {
@@ -372,7 +372,7 @@ fn sum_rows(rows: &[f32], out: &mut [f32]) {
 }
 
 /// `GRU(X, W, R, B, lengths, h0 → Y, Yh)` and `GRUTraining`, which also keeps the gates z, r, h.
-pub fn gru(spec: &Spec<'_>) -> Made {
+pub(crate) fn gru(spec: &Spec<'_>) -> Made {
     let l = Layer::new(spec, 3)?;
     spec.expect_floats([0, 1, 2, 3, 5])?;
     let [state, bias, states, gates] = l.sizes();
@@ -453,7 +453,7 @@ fn reset_state(l: &Layer, h: &[f32], gates: &[f32], out: &mut [f32]) {
 }
 
 /// `GRUGrad(X, W, R, B, lengths, h0, Y, gates, dY, dYh → dX, dW, dR, dB, dh0)`.
-pub fn gru_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn gru_grad(spec: &Spec<'_>) -> Made {
     let l = Layer::new(spec, 3)?;
     spec.expect_floats([0, 1, 2, 3, 5, 6, 7, 8, 9])?;
     if spec.has(4) {

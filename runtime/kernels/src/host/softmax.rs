@@ -81,7 +81,7 @@ pub(super) fn forward_row(x: &[f32], out: &mut [f32], log: bool) {
 }
 
 /// `Softmax`, or `LogSoftmax`.
-pub fn forward(spec: &Spec<'_>, log: bool) -> Made {
+pub(crate) fn forward(spec: &Spec<'_>, log: bool) -> Made {
     let rows = rows(spec)?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let x = io.get::<f32>(0);
@@ -117,7 +117,7 @@ pub fn forward(spec: &Spec<'_>, log: bool) -> Made {
 }
 
 /// The gradient, from dY and the result Y.
-pub fn gradient(spec: &Spec<'_>, log: bool) -> Made {
+pub(crate) fn gradient(spec: &Spec<'_>, log: bool) -> Made {
     let rows = rows(spec)?;
     spec.need(1)?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
