@@ -86,7 +86,7 @@ impl AlignedBytes {
 
 /// A program's kernels, ready to run.
 #[derive(Debug)]
-pub struct Kernels {
+pub(crate) struct Kernels {
     /// By position in the compute stream; none for the caller's turn.
     of: Vec<Option<Kernel>>,
     /// Contents that have no address.
@@ -173,7 +173,7 @@ impl Kernels {
     ///
     /// # Errors
     /// All nodes that have no kernel, or one that needs more workspace than the program gives it.
-    pub fn prepare(program: &Program) -> Result<Kernels, NotReady> {
+    pub(crate) fn prepare(program: &Program) -> Result<Kernels, NotReady> {
         let (of, mut known) = prepared(program, |spec| {
             let kernel = prepare(spec)?;
             let needed = kernel.workspace();
@@ -187,7 +187,7 @@ impl Kernels {
 
     /// The part of each command of the program that runs in a step, if operators whose results closed gates multiply are left
     /// out; none if all commands run.
-    pub fn parts(&self, program: &Program, step: StepContext) -> Option<GateEffects> {
+    pub(crate) fn parts(&self, program: &Program, step: StepContext) -> Option<GateEffects> {
         let closed = |(&index, (operands, bytes)): (&u32, &(Vec<AlignedBytes>, usize))| {
             let operands: Vec<&[u8]> = operands.iter().map(AlignedBytes::get).collect();
             let mut results = [AlignedBytes::filled(*bytes, 0)];
@@ -199,12 +199,12 @@ impl Kernels {
     }
 
     /// The kernel of the launch at this position in the compute stream.
-    pub fn get(&self, index: u32) -> &Kernel {
+    pub(crate) fn get(&self, index: u32) -> &Kernel {
         self.of[index as usize].as_ref().expect("launches have kernels")
     }
 
     /// The bytes of a value without an address.
-    pub fn known(&self, content: ContentId) -> &[u8] {
+    pub(crate) fn known(&self, content: ContentId) -> &[u8] {
         self.known.get(&content).map_or(&[], AlignedBytes::get)
     }
 }

@@ -22,7 +22,7 @@ use std::time::Duration;
 use lmsc_ir::program::{Stream, Wait};
 
 pub use chunks::{Fragmentation, Settled};
-pub use kernels::{Kernels, NotReady, Unready, workspaces};
+pub use kernels::{NotReady, Unready, workspaces};
 pub use rehearse::Rehearsal;
 pub use session::{HostSession, RunError, StepObserver, Turn};
 

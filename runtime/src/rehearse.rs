@@ -46,7 +46,7 @@ impl Rehearsal {
     /// The program, ready to run in the orders of this seed. Both memories are filled with NaN.
     ///
     /// # Errors
-    /// [`NotReady`], as [`Kernels::prepare`].
+    /// [`NotReady`] with all nodes that have no kernel, or one that needs more workspace than the program gives it.
     pub fn new(program: Program, seed: u64) -> Result<Rehearsal, NotReady> {
         let kernels = Kernels::prepare(&program)?;
         let memory = |bytes: u64| vec![POISON; bytes as usize];
