@@ -312,7 +312,7 @@ pub fn is_view(graph: &Graph, table: &Storages, node: NodeId) -> bool {
 }
 
 /// Whether the node costs nothing because it only names existing values: a view, or a Join.
-pub fn only_names(graph: &Graph, table: &Storages, node: NodeId) -> bool {
+pub(crate) fn only_names(graph: &Graph, table: &Storages, node: NodeId) -> bool {
     graph.node(node).op.is_join() || is_view(graph, table, node)
 }
 

@@ -289,7 +289,7 @@ impl Problem {
     }
 
     /// [`Problem::live_bytes`] for known uses.
-    pub fn live_bytes_of(&self, uses: &Uses) -> Vec<u64> {
+    pub(crate) fn live_bytes_of(&self, uses: &Uses) -> Vec<u64> {
         let mut deltas = vec![0i64; self.ops.len() + 1];
         for (tensor, facts) in &self.tensors {
             let live = self.live_range(tensor, uses);

@@ -11,7 +11,7 @@ mod transient;
 
 use std::ops::Range;
 
-use lmsc_ir::{Bytes, Graph, Moves, NodeId, StorageId, Storages, ValueId, ranges_at_home};
+use lmsc_ir::{Bytes, Graph, Moves, NodeId, StorageId, Storages, ranges_at_home};
 
 use crate::bridge::only_names;
 use lines::{COMPUTE, Lines};
@@ -76,11 +76,6 @@ impl MemoryTimeline {
     pub fn peak_tick(&self) -> Option<usize> {
         let peak = self.transient_peak();
         self.transient.iter().position(|&b| b == peak)
-    }
-
-    /// The ticks during which the value's storage may be live.
-    pub fn live_range(&self, value: ValueId) -> Range<u32> {
-        self.live[self.storages.storage(value).as_u32() as usize].clone()
     }
 }
 

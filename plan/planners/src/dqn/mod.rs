@@ -50,7 +50,7 @@ use network::{Graph, Network, Sample, unit};
 
 use crate::env::{Env, State};
 
-pub use network::{FEATURES, MATRICES, ROUNDS, WIDTH, Weights};
+pub use network::{MATRICES, WIDTH, Weights};
 
 /// Number of transitions in a mini-batch.
 pub const BATCH: usize = 8;

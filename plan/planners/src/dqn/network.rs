@@ -13,10 +13,10 @@ use crate::env::{ActionKind, Env, NOTHING, State};
 pub const WIDTH: usize = 16;
 
 /// Number of rounds in which states are exchanged with neighbours: T.
-pub const ROUNDS: usize = 4;
+pub(crate) const ROUNDS: usize = 4;
 
 /// Number of features of a node: the length of x.
-pub const FEATURES: usize = 6;
+pub(crate) const FEATURES: usize = 6;
 
 /// The names of the matrices, in the order of their numbers, each with its inputs and outputs.
 pub const MATRICES: [(&str, [usize; 2]); 8] = [

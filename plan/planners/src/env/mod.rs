@@ -9,8 +9,8 @@
 //!
 //! - *Which tensors.* A tensor is offloaded or removed for one of its [windows](lmsc_schedule::problem::Window), so that algorithms
 //!   without a forward and a backward phase can be planned as well, and variables may be absent around the end of the step.
-//!   H⁰ are the windows for which a tensor may be swapped, H¹ those after which it can be recomputed
-//!   ([`Rematerializer::windows`]) if it is not kept; of both, those that have begun, are not over, are not chosen in either
+//!   H⁰ are the windows for which a tensor may be swapped, H¹ those after which it can be recomputed, since neither it nor the
+//!   inputs of its producer have changed, if it is not kept; of both, those that have begun, are not over, are not chosen in either
 //!   way, and contain a moment that exceeds the limit: no others make progress towards the terminal state.
 //! - *Which nodes stand for actions.* The start of the step for doing nothing; else a node of the tensor (§4.9):
 //!   its last access before the window for offloading, the nearest node of the tensor that is free for removing.
@@ -24,7 +24,7 @@
 //!   not valid. Nodes at which there is no choice, or none but the previous ones, are skipped.
 //! - *Recomputation* (§4.5, "a similar procedure"). A removed tensor is recomputed right before the operator that needs it,
 //!   as late as possible: that takes the least memory. The inputs of its operator are recomputed in turn if they were
-//!   removed, and otherwise kept for it ([`crate::ours::remat`]). A removal after which even offloading all remaining windows would
+//!   removed, and otherwise kept for it. A removal after which even offloading all remaining windows would
 //!   not suffice is refused: nothing changes, the reward is 0, and it is not offered again.
 //! - *Prefetching* (§4.5) follows the paper, in the order of next uses; a tensor that could be swapped in at once is not
 //!   swapped out.

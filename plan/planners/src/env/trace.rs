@@ -40,7 +40,7 @@ pub struct Operation {
 
 impl Operation {
     /// Whether a kernel reads or writes.
-    pub fn is_access(&self) -> bool {
+    pub(crate) fn is_access(&self) -> bool {
         matches!(self.verb, Verb::Read | Verb::Write)
     }
 }

@@ -45,7 +45,7 @@ const WINDOWS: u64 = 30;
 ///
 /// # Errors
 /// [`DoesNotFit`] if the tensors of an operator together with the unswappable ones exceed the budget.
-pub fn plan(request: &Request, options: &Options) -> Result<Plan, DoesNotFit> {
+pub(crate) fn plan(request: &Request, options: &Options) -> Result<Plan, DoesNotFit> {
     let facts = Facts::of(request)?;
     let windows = options.window.map_or_else(|| windows(request), |window| vec![window]);
     let mut tried: Vec<Vec<Issued>> = Vec::new();

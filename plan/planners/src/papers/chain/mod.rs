@@ -5,8 +5,7 @@ mod extract;
 use lmsc_ir::Phase;
 use lmsc_schedule::problem::{Duplex, Link, Operator, Problem, Tensor, TensorId};
 
-pub use extract::{Extracted, extract};
-pub(crate) use extract::{turn, window_at_the_turn};
+pub(crate) use extract::{extract, turn, window_at_the_turn};
 
 /// A network of consecutive stages: `F_0 … F_{n-1}`, then `B_{n-1} … B_0`.
 ///
