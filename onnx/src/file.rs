@@ -222,14 +222,6 @@ impl Model {
         Ok(Model { folder: model_folder(path), ..Model::from_bytes(bytes.into(), name)? })
     }
 
-    /// `Ok` if the mapped files that the model refers to are unchanged; see [`Opened::check`].
-    ///
-    /// # Errors
-    /// An error that names the first file that was changed.
-    pub fn check_mapped(&self) -> io::Result<()> {
-        self.mapped.iter().try_for_each(|file| file.check())
-    }
-
     /// The model in `bytes`; `name` is its name in error messages. It has no folder.
     ///
     /// # Errors

@@ -158,12 +158,12 @@ pub enum FieldError {
 
 impl FieldError {
     /// Whether the bytes are valid, but reading them would lose something.
-    pub fn is_loss(&self) -> bool {
+    pub(crate) fn is_loss(&self) -> bool {
         matches!(self, FieldError::Unknown { .. } | FieldError::Unpacked { .. } | FieldError::Twice { .. })
     }
 
     /// Whether the bytes are damaged: no writer would produce them.
-    pub fn is_damage(&self) -> bool {
+    pub(crate) fn is_damage(&self) -> bool {
         use FieldError::*;
         matches!(
             self,
