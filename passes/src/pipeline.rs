@@ -107,7 +107,7 @@ impl<'p> Pipeline<'p> {
     ///
     /// # Errors
     /// [`PassError::Call`] for an option that the pass does not have, and for a value that the option does not take.
-    pub fn pass_with(
+    pub(crate) fn pass_with(
         mut self,
         pass: &'p dyn Pass,
         options: &[(&str, &str)],

@@ -399,7 +399,7 @@ impl Recipe {
     }
 
     /// Workspace in bytes with `scratch` bytes of scratch.
-    pub fn workspace_with(&self, scratch: Bytes) -> Bytes {
+    pub(crate) fn workspace_with(&self, scratch: Bytes) -> Bytes {
         match scratch {
             Bytes::ZERO => self.rooms,
             Bytes(scratch) => {
