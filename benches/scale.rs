@@ -14,12 +14,12 @@ use lmsc::cli::Cli;
 use lmsc_ir::random::{Rng, Size, training_graph};
 use lmsc_ir::{Graph, Phase, equiv};
 use lmsc_onnx::file::encode_to;
-use lmsc_onnx::{Dims, Form, Model, export, import, settle};
+use lmsc_onnx::{Dims, Model, SwapForm, export, import, settle};
 use lmsc_passes::{PassCx, Pipeline, TFLMS, pass_named};
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::{Granularity, Request, planner};
-use lmsc_plan::problem::{Op, Problem, TensorId};
-use lmsc_plan::{Memory, tflms};
+use lmsc_plan::problem::{Operator, Problem, TensorId};
+use lmsc_plan::{MemoryTimeline, tflms};
 
 const NODES: &[usize] = &[100, 1_000, 10_000, 100_000];
 
@@ -36,7 +36,7 @@ fn graph(nodes: usize) -> Graph {
 
 fn onnx(graph: &Graph) -> Bytes {
     let mut bytes = Vec::new();
-    let proto = export(None, graph, Form::Function, &BTreeMap::new()).expect("every byte is at hand");
+    let proto = export(None, graph, SwapForm::Function, &BTreeMap::new()).expect("every byte is at hand");
     encode_to(&proto, &mut bytes).expect("a Vec takes everything");
     bytes.into()
 }
@@ -81,7 +81,7 @@ fn verifying(bencher: Bencher, nodes: usize) {
 #[divan::bench(args = NODES)]
 fn memory(bencher: Bencher, nodes: usize) {
     let graph = graph(nodes);
-    bencher.bench_local(|| Memory::of(&graph).peak());
+    bencher.bench_local(|| MemoryTimeline::of(&graph).peak());
 }
 
 #[divan::bench(args = NODES)]
@@ -157,14 +157,14 @@ fn deep() -> Problem {
         let tensors: BTreeMap<TensorId, TensorId> =
             one.tensors.iter().map(|(id, tensor)| (id, all.tensors.push(*tensor))).collect();
         let renamed = |ids: &[TensorId]| ids.iter().map(|&id| tensors[&id]).collect();
-        copies.push(Vec::from_iter(one.ops.iter().map(|op| Op {
+        copies.push(Vec::from_iter(one.ops.iter().map(|op| Operator {
             reads: renamed(&op.reads),
             produces: renamed(&op.produces),
             changes: renamed(&op.changes),
             ..op.clone()
         })));
     }
-    let of = |copy: &Vec<Op>, forward| {
+    let of = |copy: &Vec<Operator>, forward| {
         Vec::from_iter(copy.iter().filter(|op| (op.phase == Phase::Forward) == forward).cloned())
     };
     let forward = copies.iter().flat_map(|copy| of(copy, true));

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use lmsc_ir::{ElementType, Type};
-use lmsc_kernels::Step;
+use lmsc_kernels::StepContext;
 use lmsc_onnx::{Dims, Model, Stated, link, settle};
 
 #[path = "../tests/support/interpreter.rs"]
@@ -52,7 +52,7 @@ fn main() {
         let mut last = Instant::now();
         let start = last;
         profile.clear();
-        interpreter.run(Step { number, seed: 0 }, |interpreter, node| {
+        interpreter.run(StepContext { number, seed: 0 }, |interpreter, node| {
             let now = Instant::now();
             let entry = profile.entry(interpreter.graph.node(node).op.to_string()).or_default();
             *entry = (entry.0 + (now - last), entry.1 + 1);

@@ -58,7 +58,7 @@ impl Budget {
     /// The budget in bytes, for this memory and an option that has no peak to refer to.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) with the option's name, for a share of the peak.
+    /// [`ErrorKind::Input`](crate::ErrorKind) with the option's name, for a share of the peak.
     pub fn of_memory(self, option: &str, memory: Bytes) -> Result<Bytes, Error> {
         match self {
             Budget::OfPeak(_) => {

@@ -89,7 +89,7 @@ impl Kind {
 /// Checks the file and returns the result as text or JSON.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) if the file is not valid; [`Kind::Input`](crate::Kind) if it is not a plan, a
+/// [`ErrorKind::Refusal`](crate::ErrorKind) if the file is not valid; [`ErrorKind::Input`](crate::ErrorKind) if it is not a plan, a
 /// schedule or a certificate.
 pub fn check_file(args: &CheckArgs) -> Result<String, Error> {
     let path = &args.file;
@@ -171,7 +171,7 @@ fn kind(path: &Path, text: &str) -> Result<(Kind, Vec<String>), Error> {
 /// The facts of a valid file.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) if the file is not valid.
+/// [`ErrorKind::Input`](crate::ErrorKind) if the file is not valid.
 fn checked(args: &CheckArgs, text: &str, kind: &Kind, nodes: Vec<String>) -> Result<Facts, Unchecked> {
     let file = &args.file;
     let given = if let Kind::Plan(given) = kind { Some((**given).clone()) } else { None };

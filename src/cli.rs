@@ -35,7 +35,7 @@ use crate::{Code, DEFAULT_PLANNER, Error, device};
 pub struct Cli {
     /// What to do; without a command, compile MODEL.
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub command: Option<CliCommand>,
     /// What is said.
     #[command(flatten)]
     pub term: TermArgs,
@@ -61,7 +61,7 @@ pub struct TermArgs {
 
 /// Everything but the main job.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Check a plan, a schedule or a certificate that `lmsc plan` has written, with code that shares nothing with planners.
     ///
     /// The file says what it is. A plan (`--save-plan`) is valid if it is one of the model or the instance, if no step uses bytes
@@ -279,7 +279,7 @@ pub struct PlanArgs {
     pub n_tensors: Option<usize>,
     /// How triggers are found (TFLMS Algorithms 1 and 2). [default: chain-rule]
     #[arg(long, value_name = "STRATEGY", value_enum)]
-    pub ctrld_strategy: Option<Strategy>,
+    pub ctrld_strategy: Option<StrategyArg>,
     /// Uses of one tensor this many levels apart share a swap-in. [default: none]
     #[arg(long, value_name = "LEVELS")]
     pub fuse_swapins: Option<u32>,
@@ -349,7 +349,7 @@ fn steering() -> impl Iterator<Item = &'static str> {
 
 /// TFLMS `ctrld_strategy`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Strategy {
+pub enum StrategyArg {
     /// Down the forward phase from the source, then across (Algorithm 2).
     ChainRule,
     /// Back from the target (Algorithm 1).
@@ -440,8 +440,8 @@ impl PlanArgs {
                 ub: self.ub.unwrap_or(default.ub),
                 n_tensors: self.n_tensors,
                 ctrld_strategy: match self.ctrld_strategy {
-                    Some(Strategy::DirectOrder) => tflms::Strategy::DirectOrder,
-                    Some(Strategy::ChainRule) | None => tflms::Strategy::ChainRule,
+                    Some(StrategyArg::DirectOrder) => tflms::Strategy::DirectOrder,
+                    Some(StrategyArg::ChainRule) | None => tflms::Strategy::ChainRule,
                 },
                 fuse_swapins: self.fuse_swapins.unwrap_or(default.fuse_swapins),
                 swap_branches: self.swap_branches,
@@ -1240,7 +1240,7 @@ impl DeviceArgs {
     /// The device that runs the step, with its settings.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) if an option does not apply to the device.
+    /// [`ErrorKind::Input`](crate::ErrorKind) if an option does not apply to the device.
     pub fn device(&self, options: &RunOptions) -> Result<Device, Error> {
         let device = self.device.unwrap_or(Device::Host);
         options.suits(device)?;
@@ -1392,7 +1392,7 @@ impl RunOptions {
     /// Refuses options that the device does not support.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) naming the option.
+    /// [`ErrorKind::Input`](crate::ErrorKind) naming the option.
     pub fn suits(&self, device: Device) -> Result<(), Error> {
         let Device::Cuda { graph, .. } = device else {
             return match (self.require_libraries, self.without_waits) {

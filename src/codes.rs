@@ -4,7 +4,7 @@ use lmsc_ir::words;
 use lmsc_plan::Cause;
 
 use crate::Error;
-use crate::error::Kind;
+use crate::error::ErrorKind;
 
 /// A kind of error, with a number that does not change between versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -391,12 +391,12 @@ impl Code {
     }
 
     /// The kind of the error, given by the first digits of the number.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> ErrorKind {
         match &self.number()[..5] {
-            "LMS01" => Kind::Refusal,
-            "LMS02" => Kind::Input,
-            "LMS03" => Kind::Interrupted,
-            _ => Kind::Internal,
+            "LMS01" => ErrorKind::Refusal,
+            "LMS02" => ErrorKind::Input,
+            "LMS03" => ErrorKind::Interrupted,
+            _ => ErrorKind::Internal,
         }
     }
 
@@ -436,10 +436,10 @@ pub fn explain_error(number: Option<&str>) -> Result<String, Error> {
 
 fn page(explained: &Explained) -> String {
     let answer = match explained.code.kind() {
-        Kind::Refusal => "The answer is no: exit code 1.",
-        Kind::Input => "The input or the call is at fault: exit code 2.",
-        Kind::Interrupted => "A signal ended it: exit code 130.",
-        Kind::Internal => "lmsc is at fault: exit code 101.",
+        ErrorKind::Refusal => "The answer is no: exit code 1.",
+        ErrorKind::Input => "The input or the call is at fault: exit code 2.",
+        ErrorKind::Interrupted => "A signal ended it: exit code 130.",
+        ErrorKind::Internal => "lmsc is at fault: exit code 101.",
     };
     format!("{}: {}\n\n{answer}\n\n{}", explained.number, explained.title, explained.text)
 }

@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use lmsc_ir::words;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, CliCommand};
 use crate::defaults::Defaults;
 use crate::error::note;
 use crate::{Code, Error, help, run, term};
@@ -50,7 +50,7 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
     // These commands start threads for kernels once the model is read; the others evaluate only constants, on one
     // thread.
-    if !matches!(cli.command, None | Some(Command::Run(_) | Command::Calibrate(_))) {
+    if !matches!(cli.command, None | Some(CliCommand::Run(_) | CliCommand::Calibrate(_))) {
         lmsc_kernels::compute_here(1);
     }
     let mut out = io::stdout().lock();
@@ -95,7 +95,7 @@ fn misused(error: &clap::Error) -> Error {
 /// Warnings go to standard error.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) for an unknown command or option; otherwise the command's error.
+/// [`ErrorKind::Input`](crate::ErrorKind) for an unknown command or option; otherwise the command's error.
 pub fn output_of(arguments: impl IntoIterator<Item = OsString>) -> Result<String, Error> {
     // The result of a library call does not depend on the current folder.
     let cli = parse(arguments, &Defaults::default()).map_err(|error| misused(&error))?;
@@ -199,28 +199,28 @@ fn negative(arguments: &[OsString], error: &clap::Error) -> Option<String> {
 /// Runs the command and returns the text to print.
 fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
     match &cli.command {
-        Some(Command::Check(args)) => crate::check_file(args),
-        Some(Command::Env(args)) => crate::env(args, out).map(|()| String::new()),
-        Some(Command::Explain(args)) => crate::explain(args),
-        Some(Command::ExplainError { code }) => crate::explain_error(code.as_deref()),
-        Some(Command::Fit(args)) => crate::fit(args),
-        Some(Command::Inspect(args)) => crate::inspect(args),
-        Some(Command::Launches(args)) => run::launches(args),
-        Some(Command::Offsets(args)) => crate::offsets(args),
-        Some(Command::Opt(args)) => crate::opt(args),
-        Some(Command::Reduce(args)) => crate::reduce(args),
-        Some(Command::Plan(args)) => crate::plan(args),
-        Some(Command::Sweep(args)) => crate::sweep(args),
-        Some(Command::Calibrate(args)) => run::calibrate(args),
-        Some(Command::Run(args)) => run::run(args, out).map(|()| String::new()),
-        Some(Command::Passes { json: false }) => Ok(crate::list_passes()),
-        Some(Command::Passes { json: true }) => Ok(crate::passes_as_json()),
-        Some(Command::Targets { name: None, json: false }) => Ok(crate::list_targets()),
-        Some(Command::Targets { name, json: true }) => crate::targets_as_json(name.as_deref()),
-        Some(Command::Targets { name: Some(name), json: false }) => crate::target(name),
-        Some(Command::Verify(args)) => crate::verify(args),
-        Some(Command::Man { folder }) => help::manual(folder),
-        Some(Command::Completions { shell }) => {
+        Some(CliCommand::Check(args)) => crate::check_file(args),
+        Some(CliCommand::Env(args)) => crate::env(args, out).map(|()| String::new()),
+        Some(CliCommand::Explain(args)) => crate::explain(args),
+        Some(CliCommand::ExplainError { code }) => crate::explain_error(code.as_deref()),
+        Some(CliCommand::Fit(args)) => crate::fit(args),
+        Some(CliCommand::Inspect(args)) => crate::inspect(args),
+        Some(CliCommand::Launches(args)) => run::launches(args),
+        Some(CliCommand::Offsets(args)) => crate::offsets(args),
+        Some(CliCommand::Opt(args)) => crate::opt(args),
+        Some(CliCommand::Reduce(args)) => crate::reduce(args),
+        Some(CliCommand::Plan(args)) => crate::plan(args),
+        Some(CliCommand::Sweep(args)) => crate::sweep(args),
+        Some(CliCommand::Calibrate(args)) => run::calibrate(args),
+        Some(CliCommand::Run(args)) => run::run(args, out).map(|()| String::new()),
+        Some(CliCommand::Passes { json: false }) => Ok(crate::list_passes()),
+        Some(CliCommand::Passes { json: true }) => Ok(crate::passes_as_json()),
+        Some(CliCommand::Targets { name: None, json: false }) => Ok(crate::list_targets()),
+        Some(CliCommand::Targets { name, json: true }) => crate::targets_as_json(name.as_deref()),
+        Some(CliCommand::Targets { name: Some(name), json: false }) => crate::target(name),
+        Some(CliCommand::Verify(args)) => crate::verify(args),
+        Some(CliCommand::Man { folder }) => help::manual(folder),
+        Some(CliCommand::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "lmsc", &mut script);
             Ok(String::from_utf8_lossy(&script).into_owned())

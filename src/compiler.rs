@@ -167,7 +167,7 @@ impl Compiler {
     /// The compiled step, proven to compute what the model computes, within the budget.
     ///
     /// # Errors
-    /// [`Kind::Refusal`](crate::Kind) if the budget cannot be met; [`Kind::Input`](crate::Kind) if an option or the
+    /// [`ErrorKind::Refusal`](crate::ErrorKind) if the budget cannot be met; [`ErrorKind::Input`](crate::ErrorKind) if an option or the
     /// model is at fault.
     pub fn compile(self) -> Result<Compiled, Error> {
         if let Some(name) =
@@ -197,7 +197,7 @@ impl Compiled {
     /// `.lms` or `.mlir`. The file is read back and proven to equal the compiled step.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) if the file cannot be written, or is one from which the model was read.
+    /// [`ErrorKind::Input`](crate::ErrorKind) if the file cannot be written, or is one from which the model was read.
     ///
     /// # Panics
     /// If the step was not compiled by a [`Compiler`].
@@ -231,7 +231,7 @@ impl Compiled {
     /// Proves again that the compiled step computes what the model computes, and that its memory is within the budget.
     ///
     /// # Errors
-    /// [`Kind::Internal`](crate::Kind) with the difference.
+    /// [`ErrorKind::Internal`](crate::ErrorKind) with the difference.
     pub fn verify(&self) -> Result<(), Error> {
         let [original, result] = &self.graphs;
         load::check(result).map_err(|e| Error::ours(format!("the compiled step is not valid:\n{e}")))?;
@@ -252,8 +252,8 @@ impl Compiled {
     /// The step on a device, ready to run.
     ///
     /// # Errors
-    /// [`Kind::Refusal`](crate::Kind) if there is no such device, or it has too little memory;
-    /// [`Kind::Input`](crate::Kind) if the step was planned for a device of another kind, whose kernels need less
+    /// [`ErrorKind::Refusal`](crate::ErrorKind) if there is no such device, or it has too little memory;
+    /// [`ErrorKind::Input`](crate::ErrorKind) if the step was planned for a device of another kind, whose kernels need less
     /// memory.
     pub fn session(&self, device: Device) -> Result<Session, Error> {
         Session::of(self, device)

@@ -37,7 +37,7 @@ impl Defaults {
     /// The defaults of the file in the current folder; none if there is no file.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) for a file that cannot be read, or that sets an option outside [`OPTIONS`].
+    /// [`ErrorKind::Input`](crate::ErrorKind) for a file that cannot be read, or that sets an option outside [`OPTIONS`].
     pub(crate) fn read(command: &clap::Command) -> Result<Defaults, Error> {
         let path = Path::new(FILE);
         match std::fs::read_to_string(path) {
@@ -145,7 +145,7 @@ mod tests {
     use clap::{CommandFactory, FromArgMatches};
 
     use super::*;
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Cli, CliCommand};
 
     fn parsed(toml: &str, call: &str) -> Cli {
         let defaults = Defaults::parse(toml, &Cli::command()).unwrap();
@@ -158,14 +158,14 @@ mod tests {
         let toml = "target = \"host\"\nbudget = \"1MiB\"\n[plan]\nbudget = \"2MiB\"\neffort = 7\n";
         let main = parsed(toml, "lmsc x.onnx").compile;
         assert_eq!(main.plan.target.as_deref(), Some("host"));
-        let Some(Command::Plan(given)) = parsed(toml, "lmsc plan x.onnx --plan p.json").command else {
+        let Some(CliCommand::Plan(given)) = parsed(toml, "lmsc plan x.onnx --plan p.json").command else {
             panic!()
         };
         assert!(given.memory.is_none());
         assert_eq!(main.plan.effort, None);
         let main = parsed(toml, "lmsc x.onnx --target t4").compile;
         assert_eq!(main.plan.target.as_deref(), Some("t4"));
-        let Some(Command::Plan(plan)) = parsed(toml, "lmsc plan x.onnx").command else { panic!() };
+        let Some(CliCommand::Plan(plan)) = parsed(toml, "lmsc plan x.onnx").command else { panic!() };
         assert_eq!(
             (plan.effort, plan.memory.map(|memory| memory.to_string())),
             (7, Some("2 MiB".to_owned()))

@@ -5,7 +5,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use lmsc_cuda::{Facts, OpenError};
 use lmsc_ir::Bytes;
 use lmsc_plan::Target;
-use lmsc_plan::target::{CudaFacts, Duplex, Kernels};
+use lmsc_plan::problem::Duplex;
+use lmsc_plan::target::{CudaFacts, Kernels};
 
 use crate::cli::Device;
 use crate::error::note;
@@ -43,7 +44,7 @@ pub(crate) fn ordinal(name: &str) -> Option<Result<u32, Error>> {
 /// call prints the facts.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) if there is no such GPU, with advice.
+/// [`ErrorKind::Refusal`](crate::ErrorKind) if there is no such GPU, with advice.
 pub(crate) fn target(ordinal: u32) -> Result<Target, Error> {
     // The free memory changes, so that a process reads it once.
     static KNOWN: LazyLock<Mutex<Vec<(u32, Target)>>> = LazyLock::new(Mutex::default);
@@ -77,7 +78,7 @@ pub(crate) fn for_prediction(ordinal: u32) -> Option<Target> {
 /// Refuses a device that does not exist, before the long work starts.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) with advice.
+/// [`ErrorKind::Refusal`](crate::ErrorKind) with advice.
 pub(crate) fn check(device: Device) -> Result<(), Error> {
     match device {
         Device::Host => Ok(()),
@@ -103,7 +104,7 @@ fn no_gpu(error: &OpenError) -> Error {
     Error::new(Code::Missing, format!("there is no GPU to ask: {error}")).with_help(help)
 }
 
-fn described(facts: &Facts, link: lmsc_plan::target::Link) -> Target {
+fn described(facts: &Facts, link: lmsc_plan::target::TargetLink) -> Target {
     let cuda = CudaFacts {
         name: facts.name.clone(),
         capability: facts.capability,

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use lmsc_ir::{Bytes, Graph, Layout};
+use lmsc_ir::{Bytes, Graph, PrintOptions};
 use lmsc_onnx::file::{Opened, encode_to};
 use lmsc_onnx::proto::ModelProto;
 use lmsc_onnx::{Dims, Model, key};
@@ -36,7 +36,7 @@ impl Emitted {
     ) -> Result<Emitted, Error> {
         match args.emit(output) {
             Emit::Onnx => {}
-            Emit::Lms => return Ok(Emitted::Text(graph.to_readable(&Layout::default()))),
+            Emit::Lms => return Ok(Emitted::Text(graph.to_readable(&PrintOptions::default()))),
             Emit::Mlir => return Ok(Emitted::Text(mlir(graph, args.input.path())?)),
             form @ (Emit::MlirXla | Emit::MlirIree) => {
                 let write = if form == Emit::MlirXla { lmsc_mlir::xla } else { lmsc_mlir::iree };
@@ -46,8 +46,8 @@ impl Emitted {
             }
         }
         let form = match args.form {
-            Form::Function => lmsc_onnx::Form::Function,
-            Form::Ort => lmsc_onnx::Form::Ort,
+            Form::Function => lmsc_onnx::SwapForm::Function,
+            Form::Ort => lmsc_onnx::SwapForm::Ort,
         };
         match model {
             // A model that no pass changed is written as it was read.
@@ -74,7 +74,7 @@ impl Emitted {
     pub(crate) fn onnx(
         model: Option<Model>,
         graph: &Graph,
-        form: lmsc_onnx::Form,
+        form: lmsc_onnx::SwapForm,
         metadata: &BTreeMap<String, String>,
         (input, output): (&Path, &Path),
         copy_data: bool,
@@ -212,7 +212,7 @@ pub(crate) const ORT_SESSION: &str =
 /// Writes a file through a temporary file beside it, so that it is complete or absent.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) with the path.
+/// [`ErrorKind::Input`](crate::ErrorKind) with the path.
 pub fn write_atomically(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use lmsc_passes::PassCx;
 use lmsc_plan::env::trace::{self, Operation};
-use lmsc_plan::env::{Env, Kind, State};
+use lmsc_plan::env::{ActionKind, Env, State};
 use lmsc_plan::planners::{Granularity, Request};
 use lmsc_plan::saved::schedule;
 use serde::{Deserialize, Serialize};
@@ -76,7 +76,7 @@ struct Complaint {
 /// Answers JSON lines until the input ends; with `--trace`, writes the trace.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) if the limit is too low; [`Kind::Input`](crate::Kind) for a faulty file.
+/// [`ErrorKind::Refusal`](crate::ErrorKind) if the limit is too low; [`ErrorKind::Input`](crate::ErrorKind) for a faulty file.
 pub fn env(args: &EnvArgs, out: &mut dyn Write) -> Result<(), Error> {
     let task = Task::of(&args.task, Some(args.memory), PassCx::default(), None)?;
     let problem = task.problem();
@@ -137,8 +137,8 @@ fn hello<'a>(env: &Env, request: &Request, name: &'a str) -> Hello<'a> {
         recompute_ns: node.recompute_nanos,
         revisit_ns: node.revisit_nanos,
         action: node.action.map(|action| match action.kind {
-            Kind::Offload => "offload",
-            Kind::Remove => "remove",
+            ActionKind::Offload => "offload",
+            ActionKind::Remove => "remove",
         }),
     });
     Hello {

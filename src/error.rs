@@ -34,7 +34,7 @@ enum What {
 
 /// A family of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ErrorKind {
     /// The answer is no: the step does not fit, two models differ, or a device fails or is missing.
     Refusal,
     /// The model, a file or the call is at fault.
@@ -45,14 +45,14 @@ pub enum Kind {
     Internal,
 }
 
-impl Kind {
+impl ErrorKind {
     /// The family's name in JSON.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Refusal => "refusal",
-            Kind::Input => "input",
-            Kind::Interrupted => "interrupted",
-            Kind::Internal => "internal",
+            ErrorKind::Refusal => "refusal",
+            ErrorKind::Input => "input",
+            ErrorKind::Interrupted => "interrupted",
+            ErrorKind::Internal => "internal",
         }
     }
 }
@@ -106,17 +106,17 @@ impl Error {
     }
 
     /// The family.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         self.0.code.kind()
     }
 
     /// The process's exit code.
     pub fn exit_code(&self) -> u8 {
         match self.kind() {
-            Kind::Refusal => 1,
-            Kind::Input => 2,
-            Kind::Interrupted => 130,
-            Kind::Internal => 101,
+            ErrorKind::Refusal => 1,
+            ErrorKind::Input => 2,
+            ErrorKind::Interrupted => 130,
+            ErrorKind::Internal => 101,
         }
     }
 

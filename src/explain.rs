@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::cli::{ExplainArgs, LookArgs};
 use crate::report::ProfileFacts;
 use crate::view::hiding_rate;
-use crate::{Code, Error, Kind, floors_of, load, look, machine, pass_cx, smaller};
+use crate::{Code, Error, ErrorKind, floors_of, load, look, machine, pass_cx, smaller};
 
 /// The events of one tensor. Times are milliseconds from the start of the step.
 #[derive(Debug, Serialize)]
@@ -96,7 +96,7 @@ struct Event {
 /// The events of the tensor that the call names.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) if the budget cannot be met; [`Kind::Input`](crate::Kind) for a name that is not
+/// [`ErrorKind::Refusal`](crate::ErrorKind) if the budget cannot be met; [`ErrorKind::Input`](crate::ErrorKind) for a name that is not
 /// in the model.
 pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
     let original = load(args.input.path(), &args.input.binding)?.graph;
@@ -198,7 +198,7 @@ fn budgets(
                 Ok(rewritten.events(producer, root).1 == "stays")
             }
             // A planner of a paper may have a plan for a budget but none for a larger one.
-            Err(error) if error.kind() == Kind::Refusal => Ok(false),
+            Err(error) if error.kind() == ErrorKind::Refusal => Ok(false),
             Err(other) => Err(other),
         }
     };

@@ -22,7 +22,7 @@ pub(crate) struct FileCopy {
 /// the references stay, and the files to copy are returned.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) if the data is outside the output's folder and not copied, or if a copy would
+/// [`ErrorKind::Input`](crate::ErrorKind) if the data is outside the output's folder and not copied, or if a copy would
 /// replace another file.
 pub(crate) fn relocate(
     proto: &mut ModelProto,
@@ -71,7 +71,7 @@ pub(crate) fn relocate(
 /// Refuses to overwrite a data file of the model.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) with the file's name.
+/// [`ErrorKind::Input`](crate::ErrorKind) with the file's name.
 pub(crate) fn check_not_data(model: &Model, output: &Path) -> Result<(), Error> {
     let Some(folder) = &model.folder else { return Ok(()) };
     if locations(&model.proto).iter().any(|location| same_file(&folder.join(location), output)) {
@@ -151,7 +151,7 @@ impl FileCopy {
     /// Copies the file, completely or not at all.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) with the file's name.
+    /// [`ErrorKind::Input`](crate::ErrorKind) with the file's name.
     pub(crate) fn write(&self) -> Result<(), Error> {
         if let Some(folder) = self.to.parent() {
             fs::create_dir_all(folder).map_err(|e| Error::writing(folder, &e))?;

@@ -97,7 +97,7 @@ struct Step {
 /// The cards that the model fits, with batches and times, as text or JSON.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) for a faulty file or name; [`Kind::Refusal`](crate::Kind) if the model fits no
+/// [`ErrorKind::Input`](crate::ErrorKind) for a faulty file or name; [`ErrorKind::Refusal`](crate::ErrorKind) if the model fits no
 /// card.
 pub fn fit(args: &FitArgs) -> Result<String, Error> {
     args.report.iter().try_for_each(|file| check_report(file, &PAGES))?;

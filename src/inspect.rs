@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use lmsc_ir::{Bytes, Def, Graph, Phase, Phases};
-use lmsc_plan::Memory;
+use lmsc_plan::MemoryTimeline;
 use lmsc_plan::tflms::Scope;
 use serde::Serialize;
 
@@ -55,7 +55,7 @@ struct StorageFacts {
 /// The inspection of a model, as text or JSON.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) for a faulty file.
+/// [`ErrorKind::Input`](crate::ErrorKind) for a faulty file.
 pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
     let Loaded { graph, warnings, .. } = look(args.input.path(), &args.input.binding)?;
     let scopes: Vec<Scope> = args.optimizer_scopes.iter().map(|s| Scope::new(s)).collect();
@@ -92,7 +92,7 @@ pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
     Ok(text(&graph, &phases, &memory, &inspection))
 }
 
-fn largest(graph: &Graph, memory: &Memory, count: usize) -> Vec<StorageFacts> {
+fn largest(graph: &Graph, memory: &MemoryTimeline, count: usize) -> Vec<StorageFacts> {
     let peak = memory.peak_tick().unwrap_or(0) as u32;
     let mut storages: Vec<_> = memory.storages.iter().filter(|(_, s)| !s.on_host).collect();
     storages.sort_by_key(|(id, s)| (std::cmp::Reverse(s.bytes), *id));
@@ -116,7 +116,7 @@ fn largest(graph: &Graph, memory: &Memory, count: usize) -> Vec<StorageFacts> {
     storages.into_iter().map(facts).collect()
 }
 
-fn text(graph: &Graph, phases: &Phases, memory: &Memory, facts: &Inspection) -> String {
+fn text(graph: &Graph, phases: &Phases, memory: &MemoryTimeline, facts: &Inspection) -> String {
     let mut out = String::new();
     let mut line = |text: String| writeln!(out, "{text}").expect("a String takes everything");
     let g = &facts.graph;
@@ -181,7 +181,7 @@ fn text(graph: &Graph, phases: &Phases, memory: &Memory, facts: &Inspection) -> 
 const CURVE: (usize, usize) = (72, 12);
 
 /// A chart of the transient bytes over the ticks.
-fn curve(memory: &Memory) -> String {
+fn curve(memory: &MemoryTimeline) -> String {
     let (width, height) = CURVE;
     let ticks = memory.transient.len();
     let peak = memory.transient_peak();

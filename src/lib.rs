@@ -56,7 +56,7 @@ pub use compiler::Compiler;
 use emit::Emitted;
 pub use emit::write_atomically;
 pub use env::env;
-pub use error::{Error, Kind};
+pub use error::{Error, ErrorKind};
 pub use explain::explain;
 pub use fit::fit;
 pub use inspect::inspect;
@@ -79,7 +79,7 @@ pub use proof::verify;
 pub use reduce::reduce;
 pub use report::Report;
 use report::{GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProfileFacts, ProofFacts, SwappedFacts};
-pub use run::{Session, Tensor};
+pub use run::{Session, TensorData};
 pub use sweep::sweep;
 pub use targets::{list_targets, target, target_names, targets_as_json};
 use xxhash_rust::xxh3::xxh3_64;
@@ -157,7 +157,7 @@ enum Caller<'a> {
 /// Compiles a model: the main command. Prints the model if the output is standard output, and nothing else.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) if the budget cannot be met; other kinds as their documentation says.
+/// [`ErrorKind::Refusal`](crate::ErrorKind) if the budget cannot be met; other kinds as their documentation says.
 pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Error> {
     check_call(args)?;
     compile_for(args, Caller::Command { out })

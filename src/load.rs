@@ -36,7 +36,7 @@ pub struct Loaded {
 /// The graph in the file at `path`, or on standard input for `-`; its warnings are printed to standard error.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind), always: every fault here is one of the file or the call.
+/// [`ErrorKind::Input`](crate::ErrorKind), always: every fault here is one of the file or the call.
 pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
     let loaded = read(path, binding, Purpose::Rewrite)?;
     warn(&loaded.warnings);
@@ -111,7 +111,7 @@ pub(crate) fn noted_if_idle(path: &Path, mut loaded: Loaded) -> Loaded {
 /// The names of the symbolic dimensions of the model at `path`; none for text.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) if the file is not a model.
+/// [`ErrorKind::Input`](crate::ErrorKind) if the file is not a model.
 pub(crate) fn symbolic(path: &Path) -> Result<Vec<String>, Error> {
     if path == Path::new("-") {
         let message = "standard input is read once, and the model more often".to_owned();

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use lmsc_ir::words;
-use lmsc_plan::offsets::{Effort, Misplaced, Table, check, load, place};
+use lmsc_plan::offsets::{Effort, LayoutFlaw, Table, check, load, place};
 use serde::Serialize;
 
 use crate::cli::OffsetsArgs;
@@ -43,8 +43,8 @@ struct Placed<'a> {
 /// Places the buffers of a file; returns the layout and its size as text or JSON.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) if they do not fit, with the smallest capacity that was found;
-/// [`Kind::Input`](crate::Kind) for a faulty file.
+/// [`ErrorKind::Refusal`](crate::ErrorKind) if they do not fit, with the smallest capacity that was found;
+/// [`ErrorKind::Input`](crate::ErrorKind) for a faulty file.
 pub fn offsets(args: &OffsetsArgs) -> Result<String, Error> {
     args.output.iter().try_for_each(|path| check_target(path))?;
     let table =
@@ -71,7 +71,7 @@ pub fn offsets(args: &OffsetsArgs) -> Result<String, Error> {
     };
     match place(buffers, capacity, Effort::percent(args.effort)) {
         Ok(layout) => {
-            check(buffers, &layout, capacity).map_err(|flaw: Misplaced| Error::ours(flaw.to_string()))?;
+            check(buffers, &layout, capacity).map_err(|flaw: LayoutFlaw| Error::ours(flaw.to_string()))?;
             answer.layout_bytes = Some(layout.bytes);
             answer.placed =
                 table.ids.iter().zip(&layout.addresses).map(|(id, &offset)| Placed { id, offset }).collect();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lmsc_ir::Layout;
+use lmsc_ir::PrintOptions;
 use lmsc_passes::{PassCx, Pipeline};
 
 use crate::cli::{BindingArgs, Emit, OptArgs};
@@ -36,10 +36,10 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     look::print_times(&args.look, &ran, proven_in);
     proof.map_err(differs)?;
     let Some(output) = args.output.as_deref().filter(|&path| path != Path::new("-")) else {
-        return Ok(loaded.graph.to_readable(&Layout { elide: args.elide, notes: args.notes }));
+        return Ok(loaded.graph.to_readable(&PrintOptions { elide: args.elide, notes: args.notes }));
     };
     let is_changed = ran.iter().any(|ran| ran.outcome.changed);
-    let layout = &Layout { elide: None, notes: args.notes };
+    let layout = &PrintOptions { elide: None, notes: args.notes };
     write(&loaded, is_changed, (input, output), binding, &cx, (layout, args.writing.copy_data))?;
     Ok(String::new())
 }
@@ -59,7 +59,7 @@ impl Loaded {
     /// graph.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) if the file cannot be written; [`Kind::Internal`](crate::Kind) if the graph is
+    /// [`ErrorKind::Input`](crate::ErrorKind) if the file cannot be written; [`ErrorKind::Internal`](crate::ErrorKind) if the graph is
     /// not valid, or if the graph that was read back differs.
     pub fn write(&self, path: impl AsRef<Path>, binding: &BindingArgs) -> Result<(), Error> {
         let path = path.as_ref();
@@ -67,7 +67,7 @@ impl Loaded {
         emit::check_target(path)?;
         self.model.iter().try_for_each(|model| external::check_not_data(model, path))?;
         load::check(&self.graph).map_err(|e| Error::ours(format!("the graph is not valid:\n{e}")))?;
-        write(self, true, (path, path), binding, &PassCx::default(), (&Layout::default(), false))
+        write(self, true, (path, path), binding, &PassCx::default(), (&PrintOptions::default(), false))
     }
 }
 
@@ -79,7 +79,7 @@ fn write(
     (input, output): (&Path, &Path),
     binding: &BindingArgs,
     cx: &PassCx,
-    (layout, copy_data): (&Layout, bool),
+    (layout, copy_data): (&PrintOptions, bool),
 ) -> Result<(), Error> {
     let Loaded { graph, model, dims, .. } = loaded;
     let (emit, emitted) = match output.extension().and_then(|extension| extension.to_str()) {
@@ -89,7 +89,7 @@ fn write(
             if let Some(model) = model.as_ref().filter(|_| !is_changed) {
                 says.extend(lmsc_onnx::of_plan(model));
             }
-            let (form, paths) = (lmsc_onnx::Form::Function, (input, output));
+            let (form, paths) = (lmsc_onnx::SwapForm::Function, (input, output));
             (Emit::Onnx, Emitted::onnx(model.clone(), graph, form, &says, paths, copy_data)?)
         }
         _ => (Emit::Lms, Emitted::Text(graph.to_readable(layout))),

@@ -132,7 +132,7 @@ struct Compared {
 /// Plans a model or an instance; returns the numbers of the plan as text or JSON.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) if the step does not fit; [`Kind::Input`](crate::Kind) for a faulty file or name.
+/// [`ErrorKind::Refusal`](crate::ErrorKind) if the step does not fit; [`ErrorKind::Input`](crate::ErrorKind) for a faulty file or name.
 pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     check_call(args)?;
     let weights = weights(&args.parameters)?;

@@ -107,7 +107,7 @@ impl Search {
     /// Writes the decisions of the search to the file, one JSON object per line.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) if the file cannot be written.
+    /// [`ErrorKind::Input`](crate::ErrorKind) if the file cannot be written.
     pub(crate) fn write_decisions(&self, file: &Path) -> Result<(), Error> {
         let lines = self.watch.decisions().into_iter();
         let lines =

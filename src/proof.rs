@@ -8,7 +8,7 @@ use lmsc_ir::{Bytes, Data, Graph, NodeId, Place};
 use lmsc_onnx::file::Opened;
 use lmsc_onnx::{Dims, Model, key};
 use lmsc_passes::PassCx;
-use lmsc_plan::Memory;
+use lmsc_plan::MemoryTimeline;
 use serde_json::json;
 
 use crate::cli::{BindingArgs, Emit, VerifyArgs};
@@ -20,7 +20,7 @@ use crate::{Code, Error, side_by_side, survival};
 /// keeps its stated memory bound; with `--survives`, the swaps that are left.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) with the first difference, or with the lost memory bound.
+/// [`ErrorKind::Refusal`](crate::ErrorKind) with the first difference, or with the lost memory bound.
 pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
     if args.survives {
         return survival::survival(&args.original, &args.rewritten, args.json);
@@ -157,8 +157,8 @@ impl Bound {
     }
 
     /// The memory of the graph with the stated workspaces.
-    fn peak(&self, graph: &Graph) -> Memory {
-        Memory::with_workspace(graph, |id| match graph.node(id).workspace {
+    fn peak(&self, graph: &Graph) -> MemoryTimeline {
+        MemoryTimeline::with_workspace(graph, |id| match graph.node(id).workspace {
             Some(workspace) => workspace.bytes,
             None => first_result(graph, id)
                 .and_then(|name| self.workspaces.get(name))
@@ -268,7 +268,7 @@ impl Written<'_> {
     /// skipped.
     ///
     /// # Errors
-    /// [`Kind::Internal`](crate::Kind) with the difference.
+    /// [`ErrorKind::Internal`](crate::ErrorKind) with the difference.
     pub(crate) fn read_back(&self) -> Result<(), Error> {
         let is_read = matches!(self.emit, Emit::Onnx | Emit::Lms | Emit::Mlir);
         if !is_read || !self.path.is_file() {
@@ -285,7 +285,7 @@ impl Written<'_> {
     /// Reads the bytes for standard output, and proves for them what [`Written::read_back`] proves for a file.
     ///
     /// # Errors
-    /// [`Kind::Internal`](crate::Kind) with the difference.
+    /// [`ErrorKind::Internal`](crate::ErrorKind) with the difference.
     pub(crate) fn check_bytes(&self, bytes: &[u8]) -> Result<(), Error> {
         if !matches!(self.emit, Emit::Onnx | Emit::Lms | Emit::Mlir) {
             return Ok(());
@@ -314,7 +314,7 @@ impl Written<'_> {
         );
         proof.map_err(|difference| difference.to_string())?;
         let (expected, found) = memory;
-        let peaks = |memory: &Memory| [memory.peak(), memory.host_peak];
+        let peaks = |memory: &MemoryTimeline| [memory.peak(), memory.host_peak];
         if peaks(&expected) != peaks(&found) {
             let ([peak, host], [was, host_was]) = (peaks(&found), peaks(&expected));
             return Err(format!(

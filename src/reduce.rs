@@ -25,8 +25,8 @@ use crate::{Code, Error, Stage};
 /// far.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) if the command does not fail on the original graph;
-/// [`Kind::Interrupted`](crate::Kind) if a signal ended the reduction.
+/// [`ErrorKind::Input`](crate::ErrorKind) if the command does not fail on the original graph;
+/// [`ErrorKind::Interrupted`](crate::ErrorKind) if a signal ended the reduction.
 pub fn reduce(args: &ReduceArgs) -> Result<String, Error> {
     let input = args.input.path();
     let output = args.output.clone().unwrap_or_else(|| input.with_extension("reduced.lms"));

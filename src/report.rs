@@ -8,7 +8,7 @@ use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::words::count;
 use lmsc_ir::{Bytes, Graph, Phase, Phases};
 use lmsc_passes::{KeptRecord, PassCx, Ran, SwapRecord};
-use lmsc_plan::Memory;
+use lmsc_plan::MemoryTimeline;
 use serde::Serialize;
 
 use crate::state::{self, StateFacts};
@@ -182,7 +182,7 @@ pub struct ProofFacts {
 
 impl GraphFacts {
     /// The facts of the graph.
-    pub fn of(graph: &Graph, phases: &Phases, memory: &Memory) -> GraphFacts {
+    pub fn of(graph: &Graph, phases: &Phases, memory: &MemoryTimeline) -> GraphFacts {
         let variables = graph.variables();
         GraphFacts {
             nodes: graph.order().len(),
@@ -227,7 +227,7 @@ pub(crate) fn first_facts(path: &Path, graph: &GraphFacts, before: &MemoryFacts)
 
 impl MemoryFacts {
     /// The facts of the memory.
-    pub fn of(graph: &Graph, memory: &Memory) -> MemoryFacts {
+    pub fn of(graph: &Graph, memory: &MemoryTimeline) -> MemoryFacts {
         MemoryFacts {
             resident: memory.resident.0,
             transient_peak: memory.transient_peak().0,

@@ -78,7 +78,7 @@ struct Found {
 /// the smaller budget is used, so that the time never rises with memory.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) for a faulty file or name; [`Kind::Refusal`](crate::Kind) if no size fits any
+/// [`ErrorKind::Input`](crate::ErrorKind) for a faulty file or name; [`ErrorKind::Refusal`](crate::ErrorKind) if no size fits any
 /// budget.
 pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     args.report.iter().try_for_each(|file| check_report(file, &PAGES))?;

@@ -72,7 +72,7 @@ pub fn target_names() -> Vec<String> {
 /// The TOML of a built-in target, comments included, or of a GPU of this machine.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) with the names of the targets.
+/// [`ErrorKind::Input`](crate::ErrorKind) with the names of the targets.
 pub fn target(name: &str) -> Result<String, Error> {
     if device::ordinal(name).is_some() {
         return named_target(name).map(|target| target.to_toml());
@@ -85,7 +85,7 @@ pub fn target(name: &str) -> Result<String, Error> {
 /// The target of this name, of the file at this path, or of a GPU of this machine.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) with the names of the targets, or with the fault of the file.
+/// [`ErrorKind::Input`](crate::ErrorKind) with the names of the targets, or with the fault of the file.
 pub(crate) fn named_target(name: &str) -> Result<Target, Error> {
     if let Some(ordinal) = device::ordinal(name) {
         return device::target(ordinal?);
@@ -100,7 +100,7 @@ pub(crate) fn named_target(name: &str) -> Result<Target, Error> {
 /// The profile in the file at this path, if a path is given.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) with the fault of the file.
+/// [`ErrorKind::Input`](crate::ErrorKind) with the fault of the file.
 pub(crate) fn read_profile(path: Option<&Path>) -> Result<Option<Arc<Profile>>, Error> {
     let Some(path) = path else { return Ok(None) };
     let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;

@@ -7,7 +7,7 @@
 
 mod support;
 
-use lmsc_ir::program::{Flaw, Program, Stream, check};
+use lmsc_ir::program::{Program, ProgramFlaw, Stream, check};
 use lmsc_ir::{Bytes, Graph};
 use support::models::{load, models};
 use support::steps::{execute, lowered, range, rehearse, rewritten};
@@ -145,7 +145,10 @@ fn variables_in_ranges_compute_the_same_bits() {
             check(&program).unwrap_or_else(|e| panic!("{what}: {e}\n{program}"));
             for wrong in without_a_wait(&program) {
                 let flaw = check(&wrong).expect_err("a wait is missing");
-                assert!(matches!(flaw, Flaw::Race { .. } | Flaw::Stale { .. }), "{what}: {flaw}");
+                assert!(
+                    matches!(flaw, ProgramFlaw::Race { .. } | ProgramFlaw::Stale { .. }),
+                    "{what}: {flaw}"
+                );
             }
             let (found, needed) = rehearse(&program, seed as u64, false, xxh3_128);
             assert!(needed <= program.arena.0, "{what}");
@@ -175,7 +178,7 @@ fn a_missing_wait_is_refused_and_shows_in_bad_orders() {
     let (mut noticed, mut waits) = (0, 0);
     for wrong in without_a_wait(&program) {
         let flaw = check(&wrong).expect_err("a wait is missing");
-        assert!(matches!(flaw, Flaw::Race { .. } | Flaw::Stale { .. }), "{flaw}");
+        assert!(matches!(flaw, ProgramFlaw::Race { .. } | ProgramFlaw::Stale { .. }), "{flaw}");
         noticed += usize::from((0..6).any(|seed| rehearse(&wrong, seed, false, xxh3_128).0 != expected));
         waits += 1;
     }

@@ -5,7 +5,7 @@ mod support;
 
 use lmsc_ir::random::{Damage, Rng, Size, damage, training_graph};
 use lmsc_ir::{Graph, equiv};
-use lmsc_kernels::Step;
+use lmsc_kernels::StepContext;
 use lmsc_passes::{PassCx, Pipeline};
 use support::interpreter::Interpreter;
 
@@ -61,7 +61,7 @@ fn run(graph: &Graph) -> Vec<Vec<u8>> {
         let bytes = interpreter.value_mut(value);
         bytes.iter_mut().enumerate().for_each(|(i, byte)| *byte = [0, 0, 0x80, 0x3f][i % 4]);
     }
-    interpreter.run(Step { number: 1, seed: 0 }, |_, _| {});
+    interpreter.run(StepContext { number: 1, seed: 0 }, |_, _| {});
     interpreter.graph.outputs.clone().into_iter().map(|output| interpreter.value(output).to_vec()).collect()
 }
 

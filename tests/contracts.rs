@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lmsc_ir::{Graph, NodeId, Storages, Type, ValueId};
-use lmsc_kernels::{Io, Kernel, Spec, Step};
+use lmsc_kernels::{Io, Kernel, Spec, StepContext};
 
 /// An operand: its type as the text form writes it, and its elements where it is a constant.
 #[derive(Clone, Debug)]
@@ -148,7 +148,7 @@ fn run(spec: &Spec<'_>, kernel: &Kernel, numbers: &[&[f32]]) -> Vec<Vec<u8>> {
     let needed = kernel.workspace().0 as usize;
     let mut workspace = room(needed);
     let workspace = &mut bytemuck::cast_slice_mut(&mut workspace)[..needed];
-    kernel.run(Io::new(&given, &mut out, workspace), Step::default());
+    kernel.run(Io::new(&given, &mut out, workspace), StepContext::default());
     results.iter().map(|(words, n)| bytemuck::cast_slice::<u64, u8>(words)[..*n].to_vec()).collect()
 }
 

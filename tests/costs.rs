@@ -8,7 +8,7 @@ use std::path::Path;
 use lmsc_ir::{Graph, Op, Phase, Phases};
 use lmsc_onnx::Dims;
 use lmsc_plan::Target;
-use lmsc_plan::cost::{Costs, Measured, Profile, is_known, signature};
+use lmsc_plan::cost::{Costs, MeasuredCost, Profile, is_known, signature};
 use support::models::{MODELS, load, load_with, models};
 
 /// `testdata/models/<name>/training_model.onnx` at these dimensions.
@@ -124,7 +124,8 @@ fn signatures_tell_apart_what_costs_differently() {
         let modelled = Costs::of(&graph, target, None);
         let mut profile = Profile::new("model", None);
         for &node in graph.order().iter().filter(|&&n| modelled.nanos(n) > 0) {
-            let measured = Measured { nanos: modelled.nanos(node), workspace: modelled.workspace(node).0 };
+            let measured =
+                MeasuredCost { nanos: modelled.nanos(node), workspace: modelled.workspace(node).0 };
             profile.insert(signature(&graph, graph.node(node)), measured);
         }
         let profile = Profile::parse(&profile.to_json(), "model").unwrap();

@@ -15,13 +15,13 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use lmsc_cuda::{Compiler, Options, Precision, Session, workspaces};
+use lmsc_cuda::{CudaOptions, CudaSession, KernelCompiler, Precision, workspaces};
 use lmsc_ir::program::{Checked, Program, Stream, Wait};
 use lmsc_ir::{Bytes, ElementType, Graph, Type};
 use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, lower};
 use lmsc_plan::cost::Profile;
 use lmsc_plan::planners::planner;
-use lmsc_runtime::{Link, RunError, Turn, Watch};
+use lmsc_runtime::{HostLink, RunError, StepObserver, Turn};
 use support::models::{load, models};
 use support::steps::{Feeder, STEPS, start};
 
@@ -191,7 +191,7 @@ fn on_host(graph: &Graph) -> (Left, BTreeMap<String, Type>) {
     let workspace = |node| needed.get(&node).copied().unwrap_or_default();
     let program = lower(graph, &Lowering { arena: None, workspace: &workspace }).unwrap();
     let session =
-        lmsc_runtime::Session::new(Checked::new(program.clone()).unwrap(), Link::default()).unwrap();
+        lmsc_runtime::HostSession::new(Checked::new(program.clone()).unwrap(), HostLink::default()).unwrap();
     let (left, types, _) = execute!(program, session);
     (left, types)
 }
@@ -203,16 +203,16 @@ fn lowered(graph: &Graph, budget: Option<Bytes>) -> Program {
     lower(graph, &Lowering { arena, workspace: &workspace }).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn compiler() -> Compiler {
-    Compiler::new().unwrap_or_else(|e| panic!("{e}")).with_cache(None)
+fn compiler() -> KernelCompiler {
+    KernelCompiler::new().unwrap_or_else(|e| panic!("{e}")).with_cache(None)
 }
 
-fn session(program: &Program, options: Options) -> Session {
+fn session(program: &Program, options: CudaOptions) -> CudaSession {
     let checked = Checked::new(program.clone()).unwrap_or_else(|e| panic!("{e}"));
-    Session::new(checked, options, &compiler()).unwrap_or_else(|e| panic!("{e}"))
+    CudaSession::new(checked, options, &compiler()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn on_device(program: &Program, options: Options) -> Left {
+fn on_device(program: &Program, options: CudaOptions) -> Left {
     execute!(program, session(program, options)).0
 }
 
@@ -322,10 +322,10 @@ fn small_models(driver: &Driver, part: usize, parts: usize, tell: impl Fn(&str, 
         // Adam divides gradients by their own size: where they are rounding errors, so are its steps, of about a thousandth.
         let least = if name.contains("adam") { 10.0 } else { 1e-3 };
         let before = [driver.products(0), driver.convolutions(0)];
-        let own = on_device(&program, Options { own_kernels: true, ..Options::default() });
+        let own = on_device(&program, CudaOptions { own_kernels: true, ..CudaOptions::default() });
         assert_eq!(own.difference(&expected, &types, Some(least)), None, "{name}, by own kernels");
         assert_eq!([driver.products(0), driver.convolutions(0)], before, "{name}");
-        let found = on_device(&program, Options::default());
+        let found = on_device(&program, CudaOptions::default());
         assert_eq!(found.difference(&expected, &types, Some(least)), None, "{name}");
         by_library += u64::from(driver.products(0) > before[0]);
         by_dnn += u64::from(driver.convolutions(0) > before[1]);
@@ -350,7 +350,8 @@ fn small_models(driver: &Driver, part: usize, parts: usize, tell: impl Fn(&str, 
                     // One plan is for both.
                     let own_kernels = number % 3 == 0;
                     let single_kernels = turn % 2 == 0;
-                    let options = Options { graph, own_kernels, single_kernels, ..Options::default() };
+                    let options =
+                        CudaOptions { graph, own_kernels, single_kernels, ..CudaOptions::default() };
                     let left = on_device(program, options);
                     let what = format!("{name}, {what}, {planner}, {budget}, replayed: {graph}");
                     let expected = if own_kernels { &own } else { &found };
@@ -402,7 +403,7 @@ fn fused_steps_compute_the_same_bits_in_fewer_launches() {
             let began = std::time::Instant::now();
             let (_, _, types) = names(&program);
             let [fused, single] = [false, true].map(|single_kernels| {
-                let session = session(&program, Options { single_kernels, ..Options::default() });
+                let session = session(&program, CudaOptions { single_kernels, ..CudaOptions::default() });
                 let launches = session.launches();
                 let before = driver.count(6);
                 let (left, ..) = execute!(program, session);
@@ -518,7 +519,7 @@ fn random_chains_fuse_without_a_difference() {
         let graph = random_chain(rows, columns, operators, seed);
         let program = lowered(&graph, None);
         let [fused, single] = [false, true].map(|single_kernels| {
-            let session = session(&program, Options { single_kernels, ..Options::default() });
+            let session = session(&program, CudaOptions { single_kernels, ..CudaOptions::default() });
             launches[usize::from(single_kernels)] += session.launches()[usize::from(single_kernels)];
             execute!(program, session)
         });
@@ -547,7 +548,7 @@ fn parameters_are_updated_together() {
     let text = format!("adam (float[1] lr, {inputs}) => ({outputs})\n{{\n{lines}}}\n");
     let program = lowered(&Graph::parse(&text).unwrap_or_else(|e| panic!("{e}")), None);
     let [fused, single] = [false, true].map(|single_kernels| {
-        let session = session(&program, Options { single_kernels, ..Options::default() });
+        let session = session(&program, CudaOptions { single_kernels, ..CudaOptions::default() });
         assert_eq!(session.launches(), if single_kernels { [41; 2] } else { [3, 41] });
         execute!(program, session)
     });
@@ -569,13 +570,13 @@ fn products_are_rounded_only_if_that_is_asked_for() {
         let left = on_device(&program, options);
         (left, driver.products(0) - before[0], driver.products(1) - before[1])
     };
-    let (exact, products, rounded) = counted(Options::default());
+    let (exact, products, rounded) = counted(CudaOptions::default());
     assert!(products > 0 && rounded == 0, "{rounded} of {products} products are rounded");
-    let (replayed, again, _) = counted(Options { graph: true, ..Options::default() });
+    let (replayed, again, _) = counted(CudaOptions { graph: true, ..CudaOptions::default() });
     assert_eq!((replayed.difference(&exact, &types, None), again), (None, products));
     let mut before = exact;
     for (precision, least) in [(Precision::F16, 10.0), (Precision::Tf32, 10.0), (Precision::Bf16, 100.0)] {
-        let (left, all, rounded) = counted(Options { precision, ..Options::default() });
+        let (left, all, rounded) = counted(CudaOptions { precision, ..CudaOptions::default() });
         assert_eq!((all, rounded), (products, products));
         assert!(left.difference(&before, &types, None).is_some(), "it shows, {precision:?}");
         let hundredths = least / 10.0;
@@ -600,16 +601,16 @@ fn convolutions_are_rounded_only_if_that_is_asked_for() {
             [0, 1, 4].map(|what| driver.convolutions(what)).iter().zip(before).map(|(a, b)| a - b).collect(),
         )
     };
-    let (exact, counts): (_, Vec<u64>) = counted(Options::default());
+    let (exact, counts): (_, Vec<u64>) = counted(CudaOptions::default());
     let &[convolutions, rounded, asked] = &counts[..] else { panic!() };
     assert!(convolutions > 0 && rounded == 0, "{rounded} of {convolutions} convolutions are rounded");
     // Algorithms are chosen before the first step, once for all of the same extents; then each runs once before it, too.
     let runs = convolutions - asked;
     assert!(asked > 0 && runs % (STEPS + 1) == 0 && runs >= asked * (STEPS + 1), "{convolutions}, {asked}");
-    let (replayed, again) = counted(Options { graph: true, ..Options::default() });
+    let (replayed, again) = counted(CudaOptions { graph: true, ..CudaOptions::default() });
     assert_eq!((replayed.difference(&exact, &types, None), again), (None, counts.clone()));
     for precision in [Precision::Tf32, Precision::F16] {
-        let (left, counts) = counted(Options { precision, ..Options::default() });
+        let (left, counts) = counted(CudaOptions { precision, ..CudaOptions::default() });
         assert_eq!(counts[..2], [convolutions, convolutions]);
         assert!(left.difference(&exact, &types, None).is_some(), "it shows, {precision:?}");
         assert_eq!(left.difference(&expected, &types, Some(10.0)), None, "not more than a hundredth");
@@ -645,10 +646,10 @@ fn short_floats_train_as_on_the_host() {
         let count =
             || [driver.products(0), driver.products(2), driver.convolutions(0), driver.convolutions(5)];
         let before = count();
-        let opened = session(&program, Options::default());
+        let opened = session(&program, CudaOptions::default());
         assert!(opened.launches()[0] < opened.launches()[1], "{:?}", opened.launches());
         drop(opened);
-        let left = on_device(&program, Options::default());
+        let left = on_device(&program, CudaOptions::default());
         let [products, of_short, convolutions, of_short_ones] = {
             let after = count();
             [0, 1, 2, 3].map(|i| after[i] - before[i])
@@ -658,7 +659,7 @@ fn short_floats_train_as_on_the_host() {
         assert_eq!(convolutions > 0, family.contains("vgg"));
         // A bias is added to what a library has rounded already: pixels that are equal then are gates that open or do not, and
         // gradients tell of little else here.
-        let own = on_device(&program, Options { own_kernels: true, ..Options::default() });
+        let own = on_device(&program, CudaOptions { own_kernels: true, ..CudaOptions::default() });
         let outputs: Vec<&Values> = left.0.iter().take(left.0.len() - 1).collect();
         for (run, steps) in [("kernels", own.0.iter().collect()), ("libraries", outputs)] {
             for (step, (ours, theirs)) in steps.into_iter().zip(&expected.0).enumerate() {
@@ -677,7 +678,7 @@ fn short_floats_train_as_on_the_host() {
                 }
             }
         }
-        let fused = on_device(&program, Options { single_kernels: true, ..Options::default() });
+        let fused = on_device(&program, CudaOptions { single_kernels: true, ..CudaOptions::default() });
         assert_eq!(fused.difference(&left, &types, None), None, "{family}");
     }
 }
@@ -698,7 +699,7 @@ fn convolutions_do_with_the_workspace_that_there_is() {
     let graph = small_model("tiny_resnet18/training_model");
     let program = lowered(&graph, None);
     let (expected, types) = on_host(&graph);
-    let opened = session(&program, Options::default());
+    let opened = session(&program, CudaOptions::default());
     assert_eq!(opened.convolutions().as_deref(), Some("cuDNN 9.19.0"));
     assert_eq!(opened.products(), "cuBLAS 13.0.0");
     let used: BTreeMap<String, u64> = program
@@ -710,7 +711,7 @@ fn convolutions_do_with_the_workspace_that_there_is() {
     let counted = |program: &Program| {
         let count = || driver.convolutions(0).wrapping_sub(driver.convolutions(4));
         let before = count();
-        let left = on_device(program, Options::default());
+        let left = on_device(program, CudaOptions::default());
         (left, count().wrapping_sub(before))
     };
     let (found, convolutions) = counted(&program);
@@ -733,15 +734,15 @@ fn convolutions_do_with_the_workspace_that_there_is() {
     };
     let least = with(&needed);
     // Some algorithms need none.
-    let opened = session(&least, Options::default());
+    let opened = session(&least, CudaOptions::default());
     assert!(opened.convolutions().unwrap().contains(" by own kernels: one needs "));
     drop(opened);
     let before = driver.convolutions(0);
-    let left = on_device(&least, Options::default());
+    let left = on_device(&least, CudaOptions::default());
     assert_eq!(left.difference(&expected, &types, Some(1e-3)), None);
     assert!(driver.convolutions(0) > before);
     driver.least_workspace(1 << 40);
-    let opened = session(&least, Options::default());
+    let opened = session(&least, CudaOptions::default());
     let told = opened.convolutions().unwrap();
     let all = told.split(' ').nth(2).unwrap().to_owned();
     assert_eq!(
@@ -753,7 +754,7 @@ fn convolutions_do_with_the_workspace_that_there_is() {
     assert!(opened.products().contains(" by own kernels: one has 0 bytes of workspace, not "));
     drop(opened);
     let before = driver.convolutions(0);
-    let left = on_device(&least, Options::default());
+    let left = on_device(&least, CudaOptions::default());
     assert_eq!(left.difference(&expected, &types, Some(1e-3)), None);
     assert_eq!(driver.convolutions(0), before);
     assert_eq!([driver.convolutions(2), driver.convolutions(3)], [0, 0]);
@@ -786,8 +787,8 @@ fn a_missing_wait_shows() {
     for program in [smallest.expect("one is swapped"), leaves] {
         for chunk in [None, Some(1 << 16)] {
             let open = || match chunk {
-                Some(chunk) => in_chunks(&program, Options::default(), chunk, None).unwrap(),
-                None => session(&program, Options::default()),
+                Some(chunk) => in_chunks(&program, CudaOptions::default(), chunk, None).unwrap(),
+                None => session(&program, CudaOptions::default()),
             };
             all_waits_show(driver, &program, &open);
         }
@@ -797,15 +798,15 @@ fn a_missing_wait_shows() {
 /// Looks at nothing, so that nothing is waited for here.
 struct Blind;
 
-impl Watch for Blind {
+impl StepObserver for Blind {
     fn turn(&mut self, _: &mut Turn<'_>) -> Result<(), String> {
         Ok(())
     }
 }
 
-fn all_waits_show(driver: &Driver, program: &Program, open: &dyn Fn() -> Session) {
+fn all_waits_show(driver: &Driver, program: &Program, open: &dyn Fn() -> CudaSession) {
     let (outputs, given, types) = names(program);
-    let run = |session: Session, blind: bool| {
+    let run = |session: CudaSession, blind: bool| {
         if !blind {
             return execute!(*program, session).0;
         }
@@ -865,12 +866,12 @@ fn all_waits_show(driver: &Driver, program: &Program, open: &dyn Fn() -> Session
 
 fn in_chunks(
     program: &Program,
-    options: Options,
+    options: CudaOptions,
     chunk: u64,
     budget: Option<u64>,
-) -> Result<Session, RunError> {
+) -> Result<CudaSession, RunError> {
     let checked = Checked::new(program.clone()).unwrap_or_else(|e| panic!("{e}"));
-    Session::in_chunks(&checked, options, &compiler(), chunk, budget)
+    CudaSession::in_chunks(&checked, options, &compiler(), chunk, budget)
 }
 
 /// Chunks that addresses keep from step to step hold the bits that an arena holds, whatever the order of the streams; nothing is
@@ -887,14 +888,14 @@ fn chunks_hold_the_same_bits_as_an_arena() {
         let planner = ["lru", "swap-only"][number / 6 % 2];
         let Some((graph, budget)) = rewritten(&graph, planner, floor + (peak - floor) / 8) else { continue };
         let program = lowered(&graph, Some(budget));
-        let options = Options { own_kernels: number % 4 == 0, ..Options::default() };
+        let options = CudaOptions { own_kernels: number % 4 == 0, ..CudaOptions::default() };
         let expected = on_device(&program, options);
         let (_, _, types) = names(&program);
         let before = [3, 4].map(|what| driver.count(what));
         for (seed, graph) in [(2, false), (3, true)] {
             driver.seed(seed + number as u64);
             // Rounded up to what the device maps.
-            let session = in_chunks(&program, Options { graph, ..options }, 1, None).unwrap();
+            let session = in_chunks(&program, CudaOptions { graph, ..options }, 1, None).unwrap();
             let it = session.fragmentation.unwrap();
             assert_eq!(it.chunk, 1 << 16);
             assert!(it.chunks <= it.mapped && it.lost < it.bound(), "{it:?}");
@@ -918,7 +919,7 @@ fn chunks_hold_the_same_bits_as_an_arena() {
 fn chunks_are_there_before_the_first_launch() {
     let Some((driver, _used)) = driver() else { return };
     let program = lowered(&small_model("tiny_mlp/training_model"), None);
-    let options = Options { own_kernels: true, ..Options::default() };
+    let options = CudaOptions { own_kernels: true, ..CudaOptions::default() };
     let session = in_chunks(&program, options, 1 << 16, None).unwrap();
     let (it, bytes) = (session.fragmentation.unwrap(), driver.count(3));
     drop(session);
@@ -949,7 +950,7 @@ fn nothing_is_allocated_within_steps() {
     let Some((driver, _used)) = driver() else { return };
     let (_, graph) = small().remove(0);
     let program = lowered(&graph, None);
-    let session = session(&program, Options::default());
+    let session = session(&program, CudaOptions::default());
     let before = driver.count(2);
     execute!(program, session);
     assert_eq!(driver.count(2), before);
@@ -1115,7 +1116,7 @@ fn the_command_convolves_by_a_library() {
 /// What `lmsc calibrate` writes.
 struct Calibrated {
     profile: Profile,
-    link: lmsc_plan::target::Link,
+    link: lmsc_plan::target::TargetLink,
     /// Nanoseconds by signature.
     nanos: BTreeMap<String, u64>,
     /// Microseconds of a launch, if that is told.

@@ -4,9 +4,9 @@
 mod support;
 
 use clap::Parser;
-use lmsc::cli::{Cli, Command};
+use lmsc::cli::{Cli, CliCommand};
 use lmsc_ir::{ElementType, Graph, ValueId};
-use lmsc_kernels::Step;
+use lmsc_kernels::StepContext;
 use lmsc_passes::{PassCx, Pipeline};
 use support::interpreter::Interpreter;
 
@@ -213,7 +213,7 @@ fn run(graph: Graph) -> Vec<(String, ElementType, Vec<u8>)> {
         let bytes = values(&interpreter.graph, value);
         interpreter.value_mut(value).copy_from_slice(&bytes);
     }
-    interpreter.run(Step { number: 1, seed: 0 }, |_, _| {});
+    interpreter.run(StepContext { number: 1, seed: 0 }, |_, _| {});
     let outputs = interpreter.graph.outputs.iter().map(|&output| {
         let value = interpreter.graph.value(output);
         (value.name.to_string(), value.ty.as_tensor().unwrap().element, interpreter.value(output).to_vec())
@@ -271,6 +271,8 @@ fn what_is_expanded_is_written_as_onnx() {
 
 /// What the command prints.
 fn opt(words: &[&str]) -> String {
-    let Some(Command::Opt(args)) = Cli::try_parse_from(words).unwrap().command else { panic!("{words:?}") };
+    let Some(CliCommand::Opt(args)) = Cli::try_parse_from(words).unwrap().command else {
+        panic!("{words:?}")
+    };
     lmsc::opt(&args).unwrap_or_else(|error| panic!("{words:?}: {error}"))
 }

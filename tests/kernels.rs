@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use lmsc_ir::{Graph, NodeId, Op};
-use lmsc_kernels::Step;
+use lmsc_kernels::StepContext;
 use lmsc_onnx::proto::{DimValue, TypeValue};
 use lmsc_onnx::{Dims, Model, Stated, link, settle};
 use lmsc_passes::{PassCx, PassError, Pipeline};
@@ -174,7 +174,7 @@ fn run_once(path: &Path, recording: &Recording, rewrite: Rewrite) -> Worst {
     feed(&mut interpreter, recording);
     let mut worst = Worst { adam: path.ends_with("train_adam.onnx"), ..Worst::default() };
     let mut draws = false;
-    interpreter.run(Step::default(), |interpreter, node| {
+    interpreter.run(StepContext::default(), |interpreter, node| {
         let node = interpreter.graph.node(node);
         let random = node.op.effects().random;
         let results: Vec<_> = node.defines().collect();
@@ -227,7 +227,7 @@ fn train(path: &Path, recording: &Recording, (optimizer, file): (&str, &str), re
         if interpreter.graph.value_named("step").is_some() {
             set(&mut interpreter, "step", &step.to_le_bytes());
         }
-        interpreter.run(Step { number: step as u64, seed: 0 }, |_, _| {});
+        interpreter.run(StepContext { number: step as u64, seed: 0 }, |_, _| {});
         let role = format!("{optimizer}{step}");
         for name in recording.get(&role).into_iter().flat_map(BTreeMap::keys) {
             let value = interpreter.graph.value_named(name).unwrap();

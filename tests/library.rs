@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use lmsc::{Compiled, Compiler, Device, Error, Kind, Session, Tensor};
+use lmsc::{Compiled, Compiler, Device, Error, ErrorKind, Session, TensorData};
 use lmsc_ir::{Bytes, ElementType, TensorType};
 use safetensors::SafeTensors;
 use support::Bench;
@@ -40,7 +40,7 @@ fn floats(count: usize, of: impl Fn(usize) -> f32) -> Vec<u8> {
     (0..count).flat_map(|i| of(i).to_le_bytes()).collect()
 }
 
-fn number(tensor: &Tensor) -> f32 {
+fn number(tensor: &TensorData) -> f32 {
     f32::from_le_bytes(tensor.bytes[..4].try_into().unwrap())
 }
 
@@ -189,7 +189,7 @@ fn wrong_inputs_are_named() {
     let compiled = Compiler::from_bytes(STEP).compile().unwrap();
     let mut session = compiled.session(Device::Host).unwrap();
     let says = |error: Error| {
-        assert_eq!(error.kind(), Kind::Input, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Input, "{error}");
         error.to_string()
     };
     let x = batch(0);
@@ -207,7 +207,7 @@ fn wrong_inputs_are_named() {
 #[test]
 fn refusals_and_faults_are_told_apart() {
     let error = Compiler::from_bytes(STEP).target("host").budget(budget("100")).compile().err().unwrap();
-    assert_eq!(error.kind(), Kind::Refusal, "{error}");
+    assert_eq!(error.kind(), ErrorKind::Refusal, "{error}");
     let refusal = error.refusal().unwrap();
     assert_eq!((error.code().number(), refusal.budget), ("LMS0101", Bytes(100)));
     assert!(refusal.node.is_some() && refusal.needed > Some(refusal.budget), "{refusal:?}");
@@ -217,7 +217,7 @@ fn refusals_and_faults_are_told_apart() {
     assert!(compiled.is_ok(), "{smallest}");
     for bytes in [&b""[..], b"\xff\xfe\x00", b"step (", b"\x08\x07\x12"] {
         let error = Compiler::from_bytes(bytes).compile().err().unwrap();
-        assert!(error.kind() == Kind::Input && error.to_string().contains("<bytes>"), "{error}");
+        assert!(error.kind() == ErrorKind::Input && error.to_string().contains("<bytes>"), "{error}");
     }
     let planner = Compiler::from_bytes(STEP).planner("best").budget(budget("1GiB")).compile();
     assert!(planner.err().unwrap().to_string().contains("there is no planner `best`"));
@@ -228,7 +228,7 @@ fn what_a_command_prints_is_an_answer() {
     let of = |words: &[&str]| lmsc::command::output_of(words.iter().map(Into::into));
     assert!(of(&["lmsc", "targets"]).unwrap().contains("a100-pcie4"));
     let error = of(&["lmsc", "plan"]).unwrap_err();
-    assert_eq!(error.kind(), Kind::Input, "{error}");
+    assert_eq!(error.kind(), ErrorKind::Input, "{error}");
     let all: BTreeMap<&str, bool> = BTreeMap::from([("passes", true), ("nothing-of-this-name.onnx", false)]);
     for (word, is_command) in all {
         assert_eq!(of(&["lmsc", word]).is_ok(), is_command);

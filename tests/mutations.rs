@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeSet;
 
 use lmsc_ir::equiv::{Difference, Equivalence};
-use lmsc_ir::program::{Checked, Flaw, Stream, Wait};
+use lmsc_ir::program::{Checked, ProgramFlaw, Stream, Wait};
 use lmsc_ir::random::{Damage, Rng, Size, Source, damage, training_graph};
 use lmsc_ir::{Bytes, Graph, equiv};
 use lmsc_passes::{Lowering, PassCx, Pipeline, TFLMS, lower};
@@ -126,7 +126,7 @@ fn who_takes_over_a_chunk_waits_for_who_had_it() {
                     waits += 1;
                     match Checked::mapped(wrong, &settled.mapping) {
                         Ok(_) => {}
-                        Err(Flaw::Race { .. } | Flaw::Stale { .. }) => refused += 1,
+                        Err(ProgramFlaw::Race { .. } | ProgramFlaw::Stale { .. }) => refused += 1,
                         Err(flaw) => panic!("seed {seed}: {flaw}"),
                     }
                 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use lmsc_ir::{Bytes, Graph, NodeId, Storages};
 use lmsc_passes::{Lowering, PassCx, lower};
-use lmsc_plan::Memory;
+use lmsc_plan::MemoryTimeline;
 use support::models::{load, models};
 
 /// What every address is a multiple of, so that nothing takes less than its size rounded up to it.
@@ -17,7 +17,7 @@ const MOST: u64 = 100;
 
 /// The most bytes that are live at a tick, each storage and workspace rounded up. No arena is smaller.
 fn most_live(graph: &Graph, workspace: &dyn Fn(NodeId) -> Bytes) -> u64 {
-    let memory = Memory::of(graph);
+    let memory = MemoryTimeline::of(graph);
     let ticks = graph.order().len();
     let mut live: Vec<u64> =
         graph.order().iter().map(|&node| workspace(node).0.next_multiple_of(ALIGNMENT)).collect();

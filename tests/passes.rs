@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use lmsc::cli::{BindingArgs, Cli, Command, OptArgs};
+use lmsc::cli::{BindingArgs, Cli, CliCommand, OptArgs};
 use lmsc_ir::Graph;
 use lmsc_passes::{PassCx, Pipeline};
 use similar::{ChangeTag, TextDiff};
@@ -77,7 +77,7 @@ fn arguments(case: &Path) -> OptArgs {
     let words = ["lmsc", "opt", case.to_str().unwrap()].into_iter().chain(run.split_whitespace());
     let cli = Cli::try_parse_from(words).unwrap_or_else(|e| panic!("{}: {e}", case.display()));
     match cli.command {
-        Some(Command::Opt(args)) => *args,
+        Some(CliCommand::Opt(args)) => *args,
         _ => unreachable!("the second word is `opt`"),
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use lmsc_ir::{Bytes, Graph, NodeId, Phases, equiv};
 use lmsc_onnx::file::encode_to;
-use lmsc_onnx::{Form, Model};
+use lmsc_onnx::{Model, SwapForm};
 use lmsc_passes::{PassCx, PassError, Pipeline, apply, bridge, observe, question};
 use lmsc_plan::bridge::{Bridge, Terms};
 use lmsc_plan::cost::Cost;
@@ -15,7 +15,7 @@ use lmsc_plan::planners::ours::swap_only;
 use lmsc_plan::planners::{self, Granularity, Plan, Request};
 use lmsc_plan::problem::Link;
 use lmsc_plan::schedule::{self, Room};
-use lmsc_plan::{Execution, Floors, Memory, service};
+use lmsc_plan::{Execution, Floors, MemoryTimeline, service};
 use support::models::{import, models, open};
 
 /// A time for every node: one nanosecond a byte that it touches.
@@ -33,7 +33,7 @@ fn every_model_runs_as_planned() {
         let mut graph = import(&model, &dims);
         let hoist = Pipeline::parse("hoist-shapes").unwrap();
         hoist.run(&mut graph, &PassCx::default()).unwrap();
-        let memory = Memory::of(&graph);
+        let memory = MemoryTimeline::of(&graph);
         // Graphs of these sizes are small: whatever has as many bytes as a page may leave.
         let terms = Terms { smallest: Bytes(4096), ..Terms::new(Link::default(), Bytes::ZERO) };
         let phases = Phases::of(&graph, |_| None);
@@ -73,7 +73,7 @@ fn every_model_runs_as_planned() {
             let nodes = apply(&mut rewritten, &bridge, &plan, &edges, &[]).unwrap();
             lmsc_ir::verify(&rewritten).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             equiv::check(&graph, &rewritten).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-            assert!(Memory::of(&rewritten).peak().0 <= budget, "{}", path.display());
+            assert!(MemoryTimeline::of(&rewritten).peak().0 <= budget, "{}", path.display());
             let origin = |node| rewritten.node(node).recomputes.unwrap_or(node);
             let execution = Execution::of(&rewritten, &terms.link, |node| cost(&graph, origin(node)));
             for (node, step) in nodes.iter().zip(&plan.schedule.steps) {
@@ -83,7 +83,7 @@ fn every_model_runs_as_planned() {
             }
             let peak = schedule::check(&plan.problem, &plan.schedule, budget).unwrap();
             assert_eq!(execution.peak, peak, "{}", path.display());
-            for form in [Form::Function, Form::Ort] {
+            for form in [SwapForm::Function, SwapForm::Ort] {
                 let proto =
                     lmsc_onnx::export(Some(model.clone()), &rewritten, form, &BTreeMap::new()).unwrap();
                 let mut bytes = Vec::new();
@@ -92,7 +92,11 @@ fn every_model_runs_as_planned() {
                 lmsc_onnx::gather(&mut read);
                 let read = import(&read, &dims);
                 equiv::check(&graph, &read).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-                assert!(Memory::of(&read).peak().0 <= budget, "{}, written as {form:?}", path.display());
+                assert!(
+                    MemoryTimeline::of(&read).peak().0 <= budget,
+                    "{}, written as {form:?}",
+                    path.display()
+                );
             }
             joins += rewritten.order().iter().filter(|&&n| rewritten.node(n).op.is_join()).count();
             copies += plan.schedule.steps.len() - plan.problem.ops.len();
@@ -108,7 +112,7 @@ fn a_graph_that_tflms_rewrote_carries_out_a_valid_plan() {
         let (model, dims) = open(&path);
         let mut graph = import(&model, &dims);
         let before = Pipeline::parse("hoist-shapes,reorder").unwrap();
-        let peak = Memory::of(&graph).peak().0;
+        let peak = MemoryTimeline::of(&graph).peak().0;
         for share in [95, 80, 65] {
             let cx = PassCx { budget: Some(Bytes(peak * share / 100)), ..PassCx::default() };
             before.run(&mut graph, &cx).unwrap();

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use lmsc::cli::BindingArgs;
 use lmsc::run::synthetic;
-use lmsc_ir::program::{Gates, Part, Program, Role, Stream, check};
+use lmsc_ir::program::{GateEffect, Gates, Program, Role, Stream, check};
 use lmsc_ir::{Data, Graph, NodeId, ValueId, ops};
 use support::Bench;
 use support::models::MODELS;
@@ -124,7 +124,7 @@ fn difference(ours: &Left<Vec<u8>>, theirs: &Left<Vec<u8>>, except: impl Fn(&str
 }
 
 /// How many commands of a kind there are in a step in which these gates are closed.
-fn count(program: &Program, closed: &[bool], part: Part) -> [usize; 3] {
+fn count(program: &Program, closed: &[bool], part: GateEffect) -> [usize; 3] {
     let parts = Gates::of(program, |_, _| true).parts(program, closed);
     Stream::ALL.map(|stream| {
         (0..program.stream(stream).len() as u32).filter(|&index| parts.of(stream, index) == part).count()
@@ -158,8 +158,8 @@ fn a_step_without_closed_layers_is_that_of_the_graph_without_them() {
         let shut: Vec<bool> = (0..4).map(|number| !is_open(number)).collect();
         // Two convolutions and normalizations, a ReLU, the gate that nobody asks any more, and backwards the ReLU and the product
         // with the gate, on which only zeros depend; these are the product and the gradients of weights.
-        assert_eq!(count(&gated, &shut, Part::Rests)[0], 8 * closed.len(), "{open:b}");
-        assert_eq!(count(&gated, &shut, Part::Zero)[0], 5 * closed.len(), "{open:b}");
+        assert_eq!(count(&gated, &shut, GateEffect::Rests)[0], 8 * closed.len(), "{open:b}");
+        assert_eq!(count(&gated, &shut, GateEffect::Zero)[0], 5 * closed.len(), "{open:b}");
     }
 }
 
@@ -209,8 +209,9 @@ fn the_plan_of_the_whole_graph_holds_for_every_step() {
             assert!(measured <= budget.0, "{what}");
             let shut = vec![true; Gates::of(&program, |_, _| true).launches().len()];
             copies += program.stream(Stream::Out).len();
-            rest += count(&program, &shut, Part::Rests)[1];
-            let resting = count(&program, &shut, Part::Rests)[0] + count(&program, &shut, Part::Zero)[0];
+            rest += count(&program, &shut, GateEffect::Rests)[1];
+            let resting =
+                count(&program, &shut, GateEffect::Rests)[0] + count(&program, &shut, GateEffect::Zero)[0];
             again += usize::from(program.launches().count() > original.launches().count() && resting > 0);
             runs += 1;
         }

@@ -7,7 +7,7 @@ use crate::networks::{Stochastic, stochastic_depth, vgg_13};
 use crate::plot::{Curve, Plot};
 use crate::table::{Table, mean, number, percent_above};
 use crate::work::{self, Found, Scale, Way, each};
-use lmsc_ir::program::Part;
+use lmsc_ir::program::GateEffect;
 use lmsc_plan::env::Env;
 use lmsc_plan::planners::dqn::{Episode, Learning, Weights};
 use lmsc_plan::planners::{Plan, Request};
@@ -145,12 +145,12 @@ fn plan(
 }
 
 /// What the plan comes to on average where layers are left out, each step checked.
-fn over_steps(plan: &Plan, budget: u64, steps: &[Vec<Part>]) -> Found {
+fn over_steps(plan: &Plan, budget: u64, steps: &[Vec<GateEffect>]) -> Found {
     let room = edges(&plan.problem, &plan.schedule, Room::Counted(budget)).expect("the plan is valid");
     let replay = Replay::new(&plan.problem, &plan.schedule, &room);
     let mut sum = Found { makespan: 0, recomputed: 0, out: 0 };
     for parts in steps {
-        let parts: Vec<Part> = plan.op_origin.iter().map(|&tick| parts[tick as usize]).collect();
+        let parts: Vec<GateEffect> = plan.op_origin.iter().map(|&tick| parts[tick as usize]).collect();
         let (problem, schedule) = replay.without(&parts, Noise::default(), 0);
         check_however_long(&problem, &schedule, budget).unwrap_or_else(|flaw| panic!("a step: {flaw}"));
         let left = Found::of(&Plan { problem, schedule, ..plan.clone() });

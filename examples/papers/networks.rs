@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lmsc_ir::program::{Gates, Part};
+use lmsc_ir::program::{GateEffect, Gates};
 use lmsc_ir::rng::{Rng, Source};
 use lmsc_ir::{Bytes, Graph, NodeId, ValueId};
 use lmsc_passes::{Lowering, PassCx, bridge, lower};
@@ -68,7 +68,7 @@ fn without_layer(graph: &Graph, layer: usize) -> Graph {
 pub(crate) struct Stochastic {
     pub(crate) problem: Problem,
     /// By step, by tick.
-    pub(crate) steps: Vec<Vec<Part>>,
+    pub(crate) steps: Vec<Vec<GateEffect>>,
 }
 
 /// The residual network with layers that are there with a probability that falls from 1 to a half at the last (Huang et al.,
@@ -92,17 +92,21 @@ pub(crate) fn stochastic_depth(graph: &Graph, target: &Target, steps: usize) -> 
         drawn.extend((0..count).map(|layer| rng.below(1 << 20) as f32 / (1 << 20) as f32 >= survival(layer)));
         let closed: Vec<bool> = layer_of.iter().map(|&layer| drawn[layer]).collect();
         let parts = gates.parts(&program, &closed);
-        let mut of: Vec<Option<Part>> = vec![None; graph.node_capacity()];
+        let mut of: Vec<Option<GateEffect>> = vec![None; graph.node_capacity()];
         for (index, launch) in program.launches() {
             let node = graph.node_named(&launch.node).expect("a launch is of a node");
             of[node.as_u32() as usize] = Some(parts.of(lmsc_ir::program::Stream::Compute, index));
         }
         // Views are no launches: they are there if what they look at is.
         let mut there: Vec<bool> = bridge.problem.tensors.values().map(|tensor| tensor.given).collect();
-        let part = |(node, op): (&NodeId, &lmsc_plan::problem::Op)| {
+        let part = |(node, op): (&NodeId, &lmsc_plan::problem::Operator)| {
             let reads = op.reads.iter().all(|tensor| there[tensor.as_u32() as usize]);
-            let part = of[node.as_u32() as usize].unwrap_or(if reads { Part::Runs } else { Part::Rests });
-            if part != Part::Rests {
+            let part = of[node.as_u32() as usize].unwrap_or(if reads {
+                GateEffect::Runs
+            } else {
+                GateEffect::Rests
+            });
+            if part != GateEffect::Rests {
                 op.produces.iter().for_each(|tensor| there[tensor.as_u32() as usize] = true);
             }
             part

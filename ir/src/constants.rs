@@ -50,7 +50,7 @@ impl Constants {
     }
 
     /// Whether a node computes the value, and it is known.
-    pub fn is_folded(&self, graph: &Graph, value: ValueId) -> bool {
+    pub(crate) fn is_folded(&self, graph: &Graph, value: ValueId) -> bool {
         matches!(graph.def(value), Def::Result(..)) && self.get(value).is_some()
     }
 

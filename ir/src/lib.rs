@@ -53,7 +53,7 @@ pub use phase::{Phase, Phases};
 pub use ranges::{Run, RunId, copied_elements, joined_bytes, joined_elements, ranges_at_home};
 pub use reach::reaches;
 pub use storage::{Moves, Storage, StorageId, Storages};
-pub use text::{Layout, ParseError};
+pub use text::{ParseError, PrintOptions};
 pub use types::{ElementType, Place, TensorType, Type};
 pub use units::{Bytes, ParseBytesError};
 pub use verify::{Invariant, Violation, Violations, verify};

@@ -1,7 +1,7 @@
 //! Writes the graph back to ONNX.
 //!
 //! Everything that no pass has touched is written as it was read: a node that came from the file keeps its attributes, metadata
-//! and everything else, and only names of operands are replaced. New are the swaps, in one of two [`Form`]s, updates of single
+//! and everything else, and only names of operands are replaced. New are the swaps, in one of two [`SwapForm`]s, updates of single
 //! variables, clones of views, and the metadata for facts that ONNX cannot express.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ use crate::{
 
 /// The form in which swaps are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum SwapForm {
     /// As calls of model-local functions `ai.lmsc::SwapOut` and `ai.lmsc::SwapIn` whose body is `Identity`: every runtime
     /// computes the same result, and one that knows the domain can execute them as copies.
     #[default]
@@ -73,7 +73,7 @@ pub(crate) const HOST_LAYER: &str = "lms_host";
 pub fn export(
     model: Option<Model>,
     graph: &Graph,
-    form: Form,
+    form: SwapForm,
     metadata: &BTreeMap<String, String>,
 ) -> Result<ModelProto, ExportError> {
     let mut proto = match model {
@@ -107,8 +107,8 @@ pub fn export(
         new_names: NewNames::of(graph),
     };
     let travelled: HashSet<ValueId> = match form {
-        Form::Function => HashSet::new(),
-        Form::Ort => graph
+        SwapForm::Function => HashSet::new(),
+        SwapForm::Ort => graph
             .outputs
             .iter()
             .filter_map(|&output| Some(exporter.origin(output)).filter(|&origin| origin != output))
@@ -128,9 +128,9 @@ pub fn export(
     let (scratch, mut new_names) = (exporter.scratch, exporter.new_names);
     let calls_functions = !called.is_empty();
 
-    proto
-        .functions
-        .retain(|f| Ours::of_function(f).is_none_or(|ours| form == Form::Function || called.contains(&ours)));
+    proto.functions.retain(|f| {
+        Ours::of_function(f).is_none_or(|ours| form == SwapForm::Function || called.contains(&ours))
+    });
     for ours in called {
         let function = ours.function(form, &proto);
         match proto.functions.iter_mut().find(|f| Ours::of_function(f) == Some(ours)) {
@@ -177,7 +177,7 @@ fn template(graph: &Graph, id: NodeId) -> Option<usize> {
 struct Exporter<'a> {
     graph: &'a Graph,
     outputs: HashSet<ValueId>,
-    form: Form,
+    form: SwapForm,
     /// Nodes as in the file.
     source: Vec<NodeProto>,
     /// Number of nodes still to be made from each of them.
@@ -322,13 +322,13 @@ impl Exporter<'_> {
             // No copying operator copies a range.
             _ if is_range && node.op.is_swap_in() => {
                 let sibling = match self.form {
-                    Form::Function => 0,
-                    Form::Ort => self.sibling_of_range(node, operand),
+                    SwapForm::Function => 0,
+                    SwapForm::Ort => self.sibling_of_range(node, operand),
                 };
                 self.call(&mut proto, Ours::SwapInRange { sibling }, node)?;
             }
             _ if is_range => self.call(&mut proto, Ours::SwapOutRange, node)?,
-            Form::Function if node.op.is_swap_in() => {
+            SwapForm::Function if node.op.is_swap_in() => {
                 self.call(&mut proto, Ours::SwapIn, node)?;
                 let controls = node.after.iter().filter_map(|&n| self.graph.node(n).defines().next());
                 proto
@@ -336,8 +336,8 @@ impl Exporter<'_> {
                     .extend(controls.take(CONTROL_OPERANDS).map(|v| name(self.graph, Some(v)).to_owned()));
                 proto.input.resize(1 + CONTROL_OPERANDS, String::new());
             }
-            Form::Function => self.call(&mut proto, Ours::SwapOut, node)?,
-            Form::Ort => {
+            SwapForm::Function => self.call(&mut proto, Ours::SwapOut, node)?,
+            SwapForm::Ort => {
                 let sibling = if node.op.is_swap_in() {
                     let count = self.swap_ins.entry(operand).or_default();
                     std::mem::replace(count, *count + 1)

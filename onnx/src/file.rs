@@ -19,7 +19,7 @@ use prost::Message;
 
 use crate::foreign::{self, Foreign};
 use crate::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto};
-use crate::wire::{self, Described, Problem, WireError};
+use crate::wire::{self, Described, FieldError, WireError};
 
 /// A model and its origin.
 #[derive(Clone, Debug)]
@@ -168,11 +168,11 @@ impl Advice for FileError {
 fn heading(source: &WireError, length: usize) -> String {
     let cut = source.faults.iter().find(|fault| fault.place.is_empty());
     match cut.map(|fault| &fault.problem) {
-        Some(Problem::Length { length: needed, left, .. }) => {
+        Some(FieldError::Length { length: needed, left, .. }) => {
             let needed = u128::from(*needed) + (length - left) as u128;
             format!("is cut short: it has {} and needs {needed} or more:\n", count(length, "byte"))
         }
-        Some(Problem::Truncated) => format!("is cut short: it has {}:\n", count(length, "byte")),
+        Some(FieldError::Truncated) => format!("is cut short: it has {}:\n", count(length, "byte")),
         _ if source.faults.iter().any(|f| f.problem.is_damage()) => "is damaged:\n".to_owned(),
         _ if source.faults.iter().all(|f| f.problem.is_loss()) => "holds what lmsc would lose:\n".to_owned(),
         _ => "cannot be read:\n".to_owned(),
@@ -222,14 +222,6 @@ impl Model {
         Ok(Model { folder: model_folder(path), ..Model::from_bytes(bytes.into(), name)? })
     }
 
-    /// `Ok` if the mapped files that the model refers to are unchanged; see [`Opened::check`].
-    ///
-    /// # Errors
-    /// An error that names the first file that was changed.
-    pub fn check_mapped(&self) -> io::Result<()> {
-        self.mapped.iter().try_for_each(|file| file.check())
-    }
-
     /// The model in `bytes`; `name` is its name in error messages. It has no folder.
     ///
     /// # Errors
@@ -255,8 +247,8 @@ fn refused(name: String, bytes: &[u8], source: WireError) -> FileError {
     let first = source.faults.first().filter(|fault| fault.offset == 0 && fault.place.is_empty());
     // A truncated model has the beginning of a model.
     let begins_like_one = first.is_none_or(|f| match &f.problem {
-        Problem::Truncated => true,
-        Problem::Length { field, .. } => ModelProto::schema().fields.iter().any(|f| f.name() == *field),
+        FieldError::Truncated => true,
+        FieldError::Length { field, .. } => ModelProto::schema().fields.iter().any(|f| f.name() == *field),
         _ => false,
     });
     if looks_like.is_some() || !begins_like_one {

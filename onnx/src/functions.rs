@@ -6,7 +6,7 @@ use crate::proto::{
     AttributeProto, AttributeType, FunctionProto, ModelProto, NodeProto, OperatorSetIdProto,
     StringStringEntryProto,
 };
-use crate::{Form, LMSC_DOMAIN, copy, key};
+use crate::{LMSC_DOMAIN, SwapForm, copy, key};
 
 /// Number of control operands of `ai.lmsc::SwapIn`, in addition to its tensor.
 pub(crate) const CONTROL_OPERANDS: usize = 8;
@@ -104,7 +104,7 @@ impl Ours {
     }
 
     /// The function in the form in which it is written.
-    pub(crate) fn function(self, form: Form, model: &ModelProto) -> FunctionProto {
+    pub(crate) fn function(self, form: SwapForm, model: &ModelProto) -> FunctionProto {
         match self {
             Ours::SwapOut => identity(self, 0, model),
             Ours::SwapIn => identity(self, CONTROL_OPERANDS, model),
@@ -120,7 +120,7 @@ impl Ours {
         }
         // The size of a function that is accepted must not be unbounded.
         self.operands().1 == function.input.len()
-            && [Form::Function, Form::Ort].into_iter().any(|form| {
+            && [SwapForm::Function, SwapForm::Ort].into_iter().any(|form| {
                 let written = self.function(form, &ModelProto::default());
                 written.input == function.input
                     && written.output == function.output
@@ -166,7 +166,7 @@ fn identity(ours: Ours, controls: usize, model: &ModelProto) -> FunctionProto {
 /// The function that copies the range from `begin` to `end` of the elements of `x`.
 ///
 /// In the form for ONNX Runtime the last node is a copying operator that its optimizer does not remove.
-fn range(ours: Ours, form: Form, model: &ModelProto) -> FunctionProto {
+fn range(ours: Ours, form: SwapForm, model: &ModelProto) -> FunctionProto {
     let mut body = Body::default();
     body.ints("all", &[-1]);
     body.node("Reshape", &["x", "all"], "flat");
@@ -175,8 +175,8 @@ fn range(ours: Ours, form: Form, model: &ModelProto) -> FunctionProto {
         body.node("Reshape", &[&format!("{bound}_scalar"), "all"], bound);
     }
     match form {
-        Form::Function => body.node("Slice", &["flat", "begin", "end"], "y"),
-        Form::Ort => {
+        SwapForm::Function => body.node("Slice", &["flat", "begin", "end"], "y"),
+        SwapForm::Ort => {
             body.node("Slice", &["flat", "begin", "end"], "range");
             let mut copy = NodeProto {
                 input: vec!["range".to_owned()],

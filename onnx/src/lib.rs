@@ -26,7 +26,7 @@ mod update;
 mod values;
 pub mod wire;
 
-pub use export::{ExportError, Form, export};
+pub use export::{ExportError, SwapForm, export};
 pub use file::Model;
 pub use foreign::{Foreign, looks_like};
 pub use functions::other_function;

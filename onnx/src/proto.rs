@@ -13,7 +13,7 @@
 use bytes::Bytes;
 use prost::encoding::{decode_varint, encode_varint};
 
-use crate::wire::{Described, Field, Kind, Label, Schema};
+use crate::wire::{Described, Field, FieldKind, Label, Schema};
 
 /// Declares a message in the words of the ONNX definition.
 ///
@@ -99,7 +99,7 @@ macro_rules! message {
                 #[prost($($attr)*, tag = $n)]
                 pub $i: $ty,
             ]
-            [$($s)* Field { number: $n, ident: stringify!($i), label: Label::$label, kind: Kind::$($kind)* },]
+            [$($s)* Field { number: $n, ident: stringify!($i), label: Label::$label, kind: FieldKind::$($kind)* },]
             $($r)*
         }
     };
@@ -570,7 +570,7 @@ impl Dimension {
 
 impl AttributeProto {
     /// Which field holds the value; `None` when the file does not say, or says a number that ONNX does not know.
-    pub fn attribute_type(&self) -> Option<AttributeType> {
+    pub(crate) fn attribute_type(&self) -> Option<AttributeType> {
         AttributeType::try_from(self.r#type?).ok()
     }
 }
@@ -592,12 +592,12 @@ impl TensorProto {
     }
 
     /// Whether the elements are in another file.
-    pub fn is_external(&self) -> bool {
+    pub(crate) fn is_external(&self) -> bool {
         self.data_location == Some(DataLocation::External as i32)
     }
 
     /// Bytes that the elements occupy as `raw_data`, or `None` when type or shape do not fix them.
-    pub fn payload_bytes(&self) -> Option<u64> {
+    pub(crate) fn payload_bytes(&self) -> Option<u64> {
         let bits = self.element_type()?.bits()?;
         let elements = self.dims.iter().try_fold(1u64, |n, &d| n.checked_mul(u64::try_from(d).ok()?))?;
         Some(elements.checked_mul(bits)?.div_ceil(8))

@@ -526,7 +526,7 @@ mod tests {
             .node
             .splice(0..0, [call("SwapOut", "a", "h"), call("SwapIn", "h", "d")]);
         let written =
-            [Ours::SwapOut, Ours::SwapIn].map(|ours| ours.function(crate::Form::Function, &original));
+            [Ours::SwapOut, Ours::SwapIn].map(|ours| ours.function(crate::SwapForm::Function, &original));
         original.functions = written.into();
         let left = |optimized: &ModelProto| {
             let found = survival(&original, optimized);

@@ -45,7 +45,7 @@ pub struct Field {
     /// How many times it may occur.
     pub label: Label,
     /// The kind of its contents.
-    pub kind: Kind,
+    pub kind: FieldKind,
 }
 
 /// How many times a field may occur.
@@ -63,7 +63,7 @@ pub enum Label {
 
 /// The kind of a field's contents.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum FieldKind {
     /// An integer of 64 bits, of variable length.
     Varint,
     /// An integer of 32 bits, of variable length.
@@ -109,7 +109,7 @@ pub struct Fault {
     /// The offset of the first byte of the faulty field.
     pub offset: usize,
     /// The problem.
-    pub problem: Problem,
+    pub problem: FieldError,
     /// Number of further messages of the same kind with the same fault.
     pub more: usize,
 }
@@ -117,7 +117,7 @@ pub struct Fault {
 /// The problem of a field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
-pub enum Problem {
+pub enum FieldError {
     #[error("field {number} is not known to lmsc, and would be lost")]
     Unknown { number: u32 },
     #[error("the bytes end inside a number")]
@@ -156,15 +156,15 @@ pub enum Problem {
     Memory { count: usize, bytes: usize },
 }
 
-impl Problem {
+impl FieldError {
     /// Whether the bytes are valid, but reading them would lose something.
-    pub fn is_loss(&self) -> bool {
-        matches!(self, Problem::Unknown { .. } | Problem::Unpacked { .. } | Problem::Twice { .. })
+    pub(crate) fn is_loss(&self) -> bool {
+        matches!(self, FieldError::Unknown { .. } | FieldError::Unpacked { .. } | FieldError::Twice { .. })
     }
 
     /// Whether the bytes are damaged: no writer would produce them.
-    pub fn is_damage(&self) -> bool {
-        use Problem::*;
+    pub(crate) fn is_damage(&self) -> bool {
+        use FieldError::*;
         matches!(
             self,
             Truncated | Overflow | Key | Length { .. } | WireType { .. } | Range { .. } | Elements { .. }
@@ -174,24 +174,24 @@ impl Problem {
     /// How to fix it.
     pub fn help(&self) -> &'static str {
         match self {
-            Problem::Unknown { .. } => {
+            FieldError::Unknown { .. } => {
                 "such fields come from other programs, or from ONNX newer than IR version 14: export the model with \
                  that version, or drop them in Python with model.DiscardUnknownFields()"
             }
-            Problem::Unpacked { .. } | Problem::Twice { .. } => {
+            FieldError::Unpacked { .. } | FieldError::Twice { .. } => {
                 "load the model and save it again with the `onnx` package"
             }
-            Problem::Text { .. } => "export the model again, with names in UTF-8",
-            Problem::Exclusive { .. } => "export the model again",
-            Problem::Nesting { .. } => "export the model with fewer branches and loops inside one another",
-            Problem::Memory { .. } => "the file is damaged, or made to do harm: copy or export it again",
-            Problem::Truncated
-            | Problem::Overflow
-            | Problem::Key
-            | Problem::Length { .. }
-            | Problem::WireType { .. }
-            | Problem::Range { .. }
-            | Problem::Elements { .. } => "copy the file again, or export the model again",
+            FieldError::Text { .. } => "export the model again, with names in UTF-8",
+            FieldError::Exclusive { .. } => "export the model again",
+            FieldError::Nesting { .. } => "export the model with fewer branches and loops inside one another",
+            FieldError::Memory { .. } => "the file is damaged, or made to do harm: copy or export it again",
+            FieldError::Truncated
+            | FieldError::Overflow
+            | FieldError::Key
+            | FieldError::Length { .. }
+            | FieldError::WireType { .. }
+            | FieldError::Range { .. }
+            | FieldError::Elements { .. } => "copy the file again, or export the model again",
         }
     }
 }
@@ -307,7 +307,7 @@ const START_GROUP: u8 = 3;
 const END_GROUP: u8 = 4;
 const FIXED32: u8 = 5;
 
-type Fatal = (usize, Problem);
+type Fatal = (usize, FieldError);
 
 /// The wire types that a field may have.
 struct Wire {
@@ -323,10 +323,10 @@ impl Wire {
     /// The wire types of the field if it is written with wire type `wire`.
     fn of(field: &Field, wire: u8) -> Wire {
         let single = match field.kind {
-            Kind::Varint | Kind::Int32 => VARINT,
-            Kind::Fixed32 => FIXED32,
-            Kind::Fixed64 => FIXED64,
-            Kind::Text | Kind::Bytes | Kind::Message(_) => LENGTH,
+            FieldKind::Varint | FieldKind::Int32 => VARINT,
+            FieldKind::Fixed32 => FIXED32,
+            FieldKind::Fixed64 => FIXED64,
+            FieldKind::Text | FieldKind::Bytes | FieldKind::Message(_) => LENGTH,
         };
         let packed = single != LENGTH
             && match field.label {
@@ -340,18 +340,18 @@ impl Wire {
 
 impl Frame {
     /// Notes that the field at `position` of the schema occurs; refuses it where it may not occur again.
-    fn occur(&mut self, position: usize) -> Result<(), Problem> {
+    fn occur(&mut self, position: usize) -> Result<(), FieldError> {
         let field = &self.schema.fields[position];
         if matches!(field.label, Label::Optional | Label::OneOf) {
             if self.seen & (1 << position) != 0 {
-                return Err(Problem::Twice { field: field.name() });
+                return Err(FieldError::Twice { field: field.name() });
             }
             self.seen |= 1 << position;
         }
         if field.label == Label::OneOf
             && let Some(first) = self.one_of.replace(field)
         {
-            return Err(Problem::Exclusive { first: first.name(), second: field.name() });
+            return Err(FieldError::Exclusive { first: first.name(), second: field.name() });
         }
         Ok(())
     }
@@ -371,7 +371,7 @@ impl Walk<'_> {
             let (number, wire) = key(bytes, &mut at, end)?;
             let Some(position) = schema.fields.iter().position(|f| f.number == number) else {
                 skip(bytes, &mut at, end, key_at, number, wire)?;
-                self.record(key_at, Problem::Unknown { number });
+                self.record(key_at, FieldError::Unknown { number });
                 if self.faults.len() == MAX_FAULTS {
                     return Ok(());
                 }
@@ -386,17 +386,17 @@ impl Walk<'_> {
                 return Err((
                     key_at,
                     if field.label == Label::Packed && wire == single {
-                        Problem::Unpacked { field: field_name }
+                        FieldError::Unpacked { field: field_name }
                     } else {
-                        Problem::WireType { field: field_name, found: wire, expected }
+                        FieldError::WireType { field: field_name, found: wire, expected }
                     },
                 ));
             }
-            if matches!(field.kind, Kind::Int32) && !packed {
+            if matches!(field.kind, FieldKind::Int32) && !packed {
                 let value = varint(bytes, &mut at, end)?;
                 // Most writers extend negative numbers to 64 bits, some only to 32.
                 if value != value as i32 as u64 && value > u64::from(u32::MAX) {
-                    return Err((key_at, Problem::Range { field: field.name() }));
+                    return Err((key_at, FieldError::Range { field: field.name() }));
                 }
                 continue;
             }
@@ -406,7 +406,7 @@ impl Walk<'_> {
             }
 
             let start = length(bytes, &mut at, end, key_at, || field.name().to_owned())?;
-            if let Kind::Message(schema) = field.kind {
+            if let FieldKind::Message(schema) = field.kind {
                 self.enter(field, schema(), key_at, start..at).map_err(|problem| (key_at, problem))?;
                 at = start;
             } else {
@@ -423,20 +423,20 @@ impl Walk<'_> {
         schema: &'static Schema,
         key_at: usize,
         content: Range<usize>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), FieldError> {
         if self.stack.len() > MAX_NESTING {
-            return Err(Problem::Nesting { field: field.name() });
+            return Err(FieldError::Nesting { field: field.name() });
         }
         self.messages += 1;
         self.memory += schema.size;
         if self.memory > MAX_MEMORY.0 + MAX_MEMORY.1 * self.bytes.len() {
-            return Err(Problem::Memory { count: self.messages, bytes: self.memory });
+            return Err(FieldError::Memory { count: self.messages, bytes: self.memory });
         }
         self.stack.push(Frame::new(schema, Some(field), key_at, content.start, content.end));
         Ok(())
     }
 
-    fn record(&mut self, offset: usize, problem: Problem) {
+    fn record(&mut self, offset: usize, problem: FieldError) {
         let schema: *const Schema = self.stack.last().map_or(std::ptr::null(), |f| f.schema);
         match self.faults.iter_mut().find(|(s, fault)| *s == schema && fault.problem == problem) {
             Some((_, fault)) => fault.more += 1,
@@ -475,31 +475,33 @@ impl Walk<'_> {
 }
 
 /// Checks the content of a length-delimited field that is no message.
-fn check_content(field: &Field, content: &[u8]) -> Result<(), Problem> {
+fn check_content(field: &Field, content: &[u8]) -> Result<(), FieldError> {
     let is_whole = match field.kind {
-        Kind::Text if std::str::from_utf8(content).is_err() => {
-            return Err(Problem::Text { field: field.name() });
+        FieldKind::Text if std::str::from_utf8(content).is_err() => {
+            return Err(FieldError::Text { field: field.name() });
         }
-        Kind::Fixed32 => content.len().is_multiple_of(4),
-        Kind::Fixed64 => content.len().is_multiple_of(8),
+        FieldKind::Fixed32 => content.len().is_multiple_of(4),
+        FieldKind::Fixed64 => content.len().is_multiple_of(8),
         // The elements of `Label::Packed` are not checked here: the code that reads them checks them.
-        Kind::Varint if field.label == Label::Repeated => {
+        FieldKind::Varint if field.label == Label::Repeated => {
             let mut at = 0;
             while at < content.len() && varint(content, &mut at, content.len()).is_ok() {}
             at == content.len()
         }
-        Kind::Text | Kind::Bytes | Kind::Varint | Kind::Int32 | Kind::Message(_) => true,
+        FieldKind::Text | FieldKind::Bytes | FieldKind::Varint | FieldKind::Int32 | FieldKind::Message(_) => {
+            true
+        }
     };
-    if is_whole { Ok(()) } else { Err(Problem::Elements { field: field.name() }) }
+    if is_whole { Ok(()) } else { Err(FieldError::Elements { field: field.name() }) }
 }
 
 /// A field's number and wire type.
 fn key(bytes: &[u8], at: &mut usize, end: usize) -> Result<(u32, u8), Fatal> {
     let key_at = *at;
-    let key = u32::try_from(varint(bytes, at, end)?).map_err(|_| (key_at, Problem::Key))?;
+    let key = u32::try_from(varint(bytes, at, end)?).map_err(|_| (key_at, FieldError::Key))?;
     let (number, wire) = (key >> 3, (key & 7) as u8);
     if number == 0 || wire > FIXED32 || wire == END_GROUP {
-        return Err((key_at, Problem::Key));
+        return Err((key_at, FieldError::Key));
     }
     Ok((number, wire))
 }
@@ -516,13 +518,13 @@ fn varint(bytes: &[u8], at: &mut usize, end: usize) -> Result<u64, Fatal> {
         value |= u64::from(byte & 0x7f) << (7 * i);
         if byte < 0x80 {
             if i == 9 && byte > 1 {
-                return Err((start, Problem::Overflow));
+                return Err((start, FieldError::Overflow));
             }
             *at = start + i + 1;
             return Ok(value);
         }
     }
-    Err((start, if end - start < 10 { Problem::Truncated } else { Problem::Overflow }))
+    Err((start, if end - start < 10 { FieldError::Truncated } else { FieldError::Overflow }))
 }
 
 /// Offset of the content of a length-delimited field; `at` moves behind it.
@@ -536,7 +538,7 @@ fn length(
     let length = varint(bytes, at, end)?;
     let left = end - *at;
     if length > left as u64 {
-        return Err((key_at, Problem::Length { field: name(), length, left }));
+        return Err((key_at, FieldError::Length { field: name(), length, left }));
     }
     let start = *at;
     *at += length as usize;
@@ -547,7 +549,7 @@ fn length(
 fn skip(bytes: &[u8], at: &mut usize, end: usize, key_at: usize, number: u32, wire: u8) -> Result<(), Fatal> {
     let fixed = |at: &mut usize, width: usize| {
         if end - *at < width {
-            return Err((key_at, Problem::Truncated));
+            return Err((key_at, FieldError::Truncated));
         }
         *at += width;
         Ok(())
@@ -558,7 +560,7 @@ fn skip(bytes: &[u8], at: &mut usize, end: usize, key_at: usize, number: u32, wi
         FIXED32 => fixed(at, 4),
         LENGTH => length(bytes, at, end, key_at, || format!("field {number}")).map(|_| ()),
         // Groups are older than ONNX, which has none, and their contents cannot be kept.
-        START_GROUP => Err((key_at, Problem::Unknown { number })),
-        _ => Err((key_at, Problem::Key)),
+        START_GROUP => Err((key_at, FieldError::Unknown { number })),
+        _ => Err((key_at, FieldError::Key)),
     }
 }

@@ -4,7 +4,7 @@ use arbtest::arbitrary;
 use lmsc_ir::Advice;
 use lmsc_onnx::file::{Model, encode_to};
 use lmsc_onnx::proto::*;
-use lmsc_onnx::wire::{self, Described, Kind, Label, MAX_NESTING, Problem, Schema};
+use lmsc_onnx::wire::{self, Described, FieldError, FieldKind, Label, MAX_NESTING, Schema};
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint};
 
@@ -135,7 +135,7 @@ fn faults_name_field_place_and_remedy() {
 fn two_members_of_a_oneof_are_refused() {
     let dim = Dimension { dim_value: Some(1), dim_param: Some("n".into()), denotation: None };
     let found = wire::check::<Dimension>(&dim.encode_to_vec()).unwrap_err();
-    assert_eq!(found.faults[0].problem, Problem::Exclusive { first: "dim_value", second: "dim_param" });
+    assert_eq!(found.faults[0].problem, FieldError::Exclusive { first: "dim_value", second: "dim_param" });
 }
 
 /// A type of a value nested so that its innermost message lies `depth` below the model.
@@ -283,31 +283,31 @@ fn message(
             let mut content = Vec::new();
             let count = if many { u.int_in_range(0..=3)? } else { 1 };
             let wire = match field.kind {
-                Kind::Varint | Kind::Int32 => {
+                FieldKind::Varint | FieldKind::Int32 => {
                     for _ in 0..count {
                         let value = u.arbitrary::<i64>()? >> u.int_in_range(0..=63)?;
                         encode_varint(value as u64, &mut content);
                     }
                     WireType::Varint
                 }
-                Kind::Fixed32 => {
+                FieldKind::Fixed32 => {
                     content.extend_from_slice(u.bytes(4 * count)?);
                     WireType::ThirtyTwoBit
                 }
-                Kind::Fixed64 => {
+                FieldKind::Fixed64 => {
                     content.extend_from_slice(u.bytes(8 * count)?);
                     WireType::SixtyFourBit
                 }
-                Kind::Text => {
+                FieldKind::Text => {
                     content.extend_from_slice(u.arbitrary::<&str>()?.as_bytes());
                     WireType::LengthDelimited
                 }
-                Kind::Bytes => {
+                FieldKind::Bytes => {
                     content.extend_from_slice(u.arbitrary()?);
                     WireType::LengthDelimited
                 }
-                Kind::Message(_) if depth == 0 => continue,
-                Kind::Message(inner) => {
+                FieldKind::Message(_) if depth == 0 => continue,
+                FieldKind::Message(inner) => {
                     message(u, inner(), depth - 1, &mut content)?;
                     WireType::LengthDelimited
                 }

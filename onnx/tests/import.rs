@@ -11,7 +11,7 @@ use lmsc_ir::{Advice, Attr, Data, Graph, Op, Place, Update};
 use lmsc_onnx::file::Model;
 use lmsc_onnx::import::{Dims, ImportErrors, Imported, import, import_warned};
 use lmsc_onnx::proto::*;
-use lmsc_onnx::{Form, export, key};
+use lmsc_onnx::{SwapForm, export, key};
 
 /// `float[2,batch]` as a declaration of `name`.
 fn info(name: &str, ty: &str) -> ValueInfoProto {
@@ -418,7 +418,7 @@ fn the_ir_version_is_raised_for_what_lmsc_adds_only() {
     read.proto.graph.as_mut().unwrap().node[0].metadata_props.push(entry);
     read.proto.functions.push(FunctionProto { name: Some("F".to_owned()), ..FunctionProto::default() });
     let written = |graph: &Graph| {
-        let form = lmsc_onnx::Form::Function;
+        let form = lmsc_onnx::SwapForm::Function;
         lmsc_onnx::export(Some(read.clone()), graph, form, &Default::default()).unwrap().ir_version()
     };
     let mut g = import(&read, &Dims::none()).unwrap();
@@ -537,7 +537,7 @@ fn written(model: &Model, order: impl FnOnce(&Graph) -> Vec<lmsc_ir::NodeId>) ->
     let source = import(model, &Dims::none()).unwrap();
     let mut moved = source.clone();
     moved.set_order(order(&source));
-    let proto = export(Some(model.clone()), &moved, Form::Function, &BTreeMap::new()).unwrap();
+    let proto = export(Some(model.clone()), &moved, SwapForm::Function, &BTreeMap::new()).unwrap();
     let again =
         Model { proto: proto.clone(), name: "again.onnx".to_owned(), folder: None, mapped: Vec::new() };
     (source, import(&again, &Dims::none()).unwrap(), proto)
@@ -591,7 +591,7 @@ fn edges_refer_to_one_of_two_nodes_with_the_same_name() {
     let [relu, neg, exp] = source.order()[..] else { panic!("three nodes") };
     source.add_after(exp, relu);
     source.set_order(vec![neg, relu, exp]);
-    let written = export(Some(file), &source, Form::Function, &BTreeMap::new()).unwrap();
+    let written = export(Some(file), &source, SwapForm::Function, &BTreeMap::new()).unwrap();
     let again = import(&model(written.graph.unwrap()), &Dims::none()).unwrap();
     // Where a file refers to either of them, neither is meant.
     proto.node[2] = with(proto.node[2].clone(), key::AFTER, r#"["n"]"#);

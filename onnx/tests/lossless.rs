@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use lmsc_onnx::file::{Model, encode_to, save};
 use lmsc_onnx::proto::*;
-use lmsc_onnx::wire::{self, Described, Kind, Label, Schema};
+use lmsc_onnx::wire::{self, Described, FieldKind, Label, Schema};
 use prost::Message;
 
 const EVERY_FIELD: &[u8] = include_bytes!("data/every_field.onnx");
@@ -74,7 +74,7 @@ fn every_declared_field_occurs_in_the_reference_file_under_its_name() {
 fn declarations(schema: &'static Schema, into: &mut BTreeSet<(&'static str, &'static str)>) {
     for field in schema.fields {
         if into.insert((schema.name, field.name()))
-            && let Kind::Message(inner) = field.kind
+            && let FieldKind::Message(inner) = field.kind
         {
             declarations(inner(), into);
         }
@@ -98,8 +98,8 @@ fn occurrences(schema: &'static Schema, mut bytes: &[u8], into: &mut BTreeSet<(&
         let (content, rest) = bytes.split_at(width);
         bytes = rest;
         match field.kind {
-            Kind::Message(inner) => occurrences(inner(), content, into),
-            Kind::Text | Kind::Bytes => assert_eq!(content, field.name().as_bytes()),
+            FieldKind::Message(inner) => occurrences(inner(), content, into),
+            FieldKind::Text | FieldKind::Bytes => assert_eq!(content, field.name().as_bytes()),
             _ => {}
         }
     }
@@ -177,7 +177,7 @@ fn schemas_fit_the_walk() {
         assert!(schema.fields.len() <= 32);
         assert!(schema.fields.is_sorted_by(|a, b| a.number < b.number), "{}", schema.name);
         for field in schema.fields {
-            if let Kind::Message(inner) = field.kind {
+            if let FieldKind::Message(inner) = field.kind {
                 assert_ne!(field.label, Label::Packed);
                 visit(inner(), done);
             }

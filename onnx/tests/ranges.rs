@@ -6,7 +6,7 @@ use lmsc_ir::{Graph, equiv};
 use lmsc_onnx::file::encode_to;
 use lmsc_onnx::import::import;
 use lmsc_onnx::proto::{ModelProto, NodeProto};
-use lmsc_onnx::{Dims, Form, Model, export, survival};
+use lmsc_onnx::{Dims, Model, SwapForm, export, survival};
 
 const TEXT: &str = "<opset: \"\" = 17>
 g (float[2,3] x) => (float[2,3] y)
@@ -50,12 +50,12 @@ g (float[4]@host w) => (float[4]@host w_new, float[1] y)
 fn variables_in_ranges_are_read_as_they_were_written() {
     let graph = Graph::parse(VARIABLE).unwrap();
     lmsc_ir::verify(&graph).unwrap();
-    for form in [Form::Function, Form::Ort] {
+    for form in [SwapForm::Function, SwapForm::Ort] {
         let proto = export(None, &graph, form, &BTreeMap::new()).unwrap();
         let functions: Vec<&str> = proto.functions.iter().map(|f| f.name()).collect();
         let ranges = ["SwapInRange", "SwapInRange1", "SwapInRange2", "SwapInRange3"];
         // An optimizer that makes equal nodes one must not make these one.
-        let (first, last) = if form == Form::Ort { (4, 3) } else { (1, 0) };
+        let (first, last) = if form == SwapForm::Ort { (4, 3) } else { (1, 0) };
         let copy_of = |name: &str| proto.functions.iter().find(|f| f.name() == name)?.node.last().cloned();
         let copies: Vec<_> = ranges[..first].iter().map(|name| copy_of(name).unwrap()).collect();
         assert!(copies.iter().enumerate().all(|(i, copy)| !copies[..i].contains(copy)), "{copies:?}");
@@ -69,7 +69,7 @@ fn variables_in_ranges_are_read_as_they_were_written() {
     }
 }
 
-fn written(form: Form) -> ModelProto {
+fn written(form: SwapForm) -> ModelProto {
     let graph = Graph::parse(TEXT).unwrap();
     lmsc_ir::verify(&graph).unwrap();
     export(None, &graph, form, &BTreeMap::new()).unwrap()
@@ -90,11 +90,11 @@ fn nodes(proto: &mut ModelProto) -> &mut Vec<NodeProto> {
 #[test]
 fn ranges_are_read_as_they_were_written() {
     let graph = Graph::parse(TEXT).unwrap();
-    for form in [Form::Function, Form::Ort] {
+    for form in [SwapForm::Function, SwapForm::Ort] {
         let proto = written(form);
         let functions: Vec<&str> = proto.functions.iter().map(|f| f.name()).collect();
         let all = ["SwapIn", "SwapOutRange", "JoinAll2", "Join2"];
-        assert_eq!(functions, all[usize::from(form == Form::Ort)..], "{form:?}");
+        assert_eq!(functions, all[usize::from(form == SwapForm::Ort)..], "{form:?}");
         let back = read(&proto).unwrap();
         lmsc_ir::verify(&back).unwrap();
         assert_eq!(equiv::check(&graph, &back).unwrap().swaps, 10);
@@ -107,7 +107,7 @@ fn ranges_are_read_as_they_were_written() {
             export(Some(model), &back, form, &BTreeMap::new()).unwrap()
         };
         assert_eq!(again(form), proto, "{form:?}");
-        for other in [Form::Function, Form::Ort] {
+        for other in [SwapForm::Function, SwapForm::Ort] {
             let text = read(&again(other)).unwrap().to_text();
             assert_eq!(without_opsets(text), without_opsets(TEXT.to_owned()), "{form:?}, then {other:?}");
         }
@@ -116,7 +116,7 @@ fn ranges_are_read_as_they_were_written() {
 
 #[test]
 fn functions_that_compute_something_else_are_refused() {
-    for form in [Form::Function, Form::Ort] {
+    for form in [SwapForm::Function, SwapForm::Ort] {
         let proto = written(form);
         for (index, function) in proto.functions.iter().enumerate() {
             for node in 0..function.node.len() {
@@ -145,7 +145,7 @@ fn functions_that_compute_something_else_are_refused() {
 #[test]
 fn operators_that_are_called_otherwise_are_refused() {
     let refused = |damage: &dyn Fn(&mut NodeProto), name: &str| {
-        let mut proto = written(Form::Function);
+        let mut proto = written(SwapForm::Function);
         damage(nodes(&mut proto).iter_mut().find(|n| n.name() == name).unwrap());
         read(&proto).unwrap_err()
     };
@@ -159,7 +159,7 @@ fn operators_that_are_called_otherwise_are_refused() {
     let why = refused(&|node| node.op_type = Some("SwapOut".to_owned()), "o1");
     assert!(why.contains("the operator takes 1 operand and no attributes"), "{why}");
     // What has none of our names is an operator like any other.
-    let mut proto = written(Form::Function);
+    let mut proto = written(SwapForm::Function);
     nodes(&mut proto).iter_mut().find(|n| n.name() == "j1").unwrap().op_type = Some("Join02".to_owned());
     let graph = read(&proto).unwrap();
     assert!(!graph.node(graph.node_named("j1").unwrap()).op.is_join());
@@ -167,7 +167,7 @@ fn operators_that_are_called_otherwise_are_refused() {
 
 #[test]
 fn ranges_that_an_optimizer_inlined_are_left_if_something_copies() {
-    let original = written(Form::Ort);
+    let original = written(SwapForm::Ort);
     // What is left of the call: the last node of the function, under the name of what it defines.
     let inlined = |op: &str| {
         let mut proto = original.clone();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lmsc_ir::{Graph, equiv};
 use lmsc_onnx::file::encode_to;
-use lmsc_onnx::{Dims, Form, Model, Stated, export, import, settle};
+use lmsc_onnx::{Dims, Model, Stated, SwapForm, export, import, settle};
 
 const STEP: &str = "<opset: \"\" = 17>
 g (float[4] w, float[4] x) => (float[4] w_new, float[4] y) {
@@ -40,7 +40,7 @@ fn an_update_whose_result_leaves_is_read_as_one() {
     let rewritten = Graph::parse(REWRITTEN).unwrap();
     lmsc_ir::verify(&rewritten).unwrap();
     equiv::check(&step, &rewritten).unwrap();
-    for form in [Form::Function, Form::Ort] {
+    for form in [SwapForm::Function, SwapForm::Ort] {
         let proto = export(None, &rewritten, form, &BTreeMap::new()).unwrap();
         let mut bytes = Vec::new();
         encode_to(&proto, &mut bytes).unwrap();
@@ -52,7 +52,7 @@ fn an_update_whose_result_leaves_is_read_as_one() {
 
 #[test]
 fn what_a_name_tells_is_not_written_twice() {
-    let proto = export(None, &Graph::parse(STEP).unwrap(), Form::Function, &BTreeMap::new()).unwrap();
+    let proto = export(None, &Graph::parse(STEP).unwrap(), SwapForm::Function, &BTreeMap::new()).unwrap();
     assert!(proto.graph.unwrap().node.iter().all(|node| node.metadata_props.is_empty()));
 }
 
@@ -70,7 +70,7 @@ g (float[] lr, int64[1] n, float[4] w, float[4] d, float[4] m, float[4] v, float
 fn an_update_in_place_overwrites_no_more_than_it_did() {
     let graph = Graph::parse(ADAM).unwrap();
     lmsc_ir::verify(&graph).unwrap();
-    let write = |form: Form| {
+    let write = |form: SwapForm| {
         let proto = export(None, &graph, form, &BTreeMap::new()).unwrap();
         let nodes = &proto.graph.as_ref().unwrap().node;
         let at = nodes.iter().position(|n| n.op_type() == "AdamOptimizer").unwrap();
@@ -78,10 +78,10 @@ fn an_update_in_place_overwrites_no_more_than_it_did() {
         (before.collect::<Vec<_>>(), nodes[at].input.clone(), proto.clone())
     };
     // As functions copies are nothing to a runtime without them: the result is the output.
-    let (before, operands, _) = write(Form::Function);
+    let (before, operands, _) = write(SwapForm::Function);
     assert!(before.is_empty());
     assert_eq!(operands, ["lr", "n", "w", "d", "m", "v"]);
-    let (before, operands, proto) = write(Form::Ort);
+    let (before, operands, proto) = write(SwapForm::Ort);
     assert_eq!(before, [("Mean".to_owned(), vec!["w".to_owned()], vec!["u.kept.2".to_owned()])]);
     assert_eq!(operands, ["lr", "n", "u.kept.2", "d", "m", "v"]);
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 use cranelift_entity::SecondaryMap;
 use lmsc_ir::{Bytes, Graph, NodeId, Place, Update, ValueId, Workspace, ops, reaches};
 use lmsc_plan::Bridge;
-use lmsc_plan::address::{Run, Spot};
+use lmsc_plan::address::{Allocation, Spot};
 use lmsc_plan::bridge::is_view;
 use lmsc_plan::planners::Plan;
 use lmsc_plan::problem::TensorId;
@@ -101,9 +101,9 @@ impl Addresses {
         let mut addresses = Addresses::default();
         for spot in spots {
             match (&spot.run, spot.from) {
-                (Run::Workspace(_), Some(step)) => _ = addresses.workspaces.insert(step, spot.address),
-                (Run::Workspace(_), None) => {}
-                (&Run::Bytes { tensor, begin, .. }, from) => {
+                (Allocation::Workspace(_), Some(step)) => _ = addresses.workspaces.insert(step, spot.address),
+                (Allocation::Workspace(_), None) => {}
+                (&Allocation::Bytes { tensor, begin, .. }, from) => {
                     addresses.bases.insert((from, tensor), spot.address.saturating_sub(begin));
                 }
             }

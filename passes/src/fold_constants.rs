@@ -2,7 +2,7 @@ use foldhash::{HashMap, HashMapExt};
 use lmsc_ir::{Attr, Bytes, Constants, Graph, Node, Op, ValueId, words};
 
 use crate::clean_up::{captured, not_planned};
-use crate::{Kind, Outcome, Pass, PassCx, PassError, PassOption};
+use crate::{Outcome, Pass, PassCx, PassError, PassKind, PassOption};
 
 const LIMIT: PassOption =
     PassOption::bytes("limit", "size of the largest constant that is made", Bytes(1 << 10));
@@ -22,8 +22,8 @@ impl Pass for FoldConstants {
         "constants in place of integers that are computed of constants and shapes"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::CleanUp
+    fn kind(&self) -> PassKind {
+        PassKind::CleanUp
     }
 
     fn options(&self) -> &[PassOption] {

@@ -56,7 +56,7 @@ use lmsc_plan::planners::{Options, Planner, Scheduler};
 use lmsc_plan::saved::Saved;
 use lmsc_plan::schedule::Watch;
 use lmsc_plan::target::Kernels;
-use lmsc_plan::{Cause, Memory, Reach, Refusal, Target, pages, tflms};
+use lmsc_plan::{Cause, MemoryTimeline, Reach, Refusal, Target, pages, tflms};
 
 pub use apply::{Mismatch, apply};
 pub use given::{GivenOrder, GivenPlan};
@@ -76,8 +76,8 @@ pub trait Pass: Sync {
     fn summary(&self) -> &'static str;
 
     /// The kind of changes that the pass may make; it selects the check that proves the result.
-    fn kind(&self) -> Kind {
-        Kind::Memory
+    fn kind(&self) -> PassKind {
+        PassKind::Memory
     }
 
     /// The pass's own options. `-p 'name{option=value}'` sets them, and [`PassCx`] hands them to the pass.
@@ -91,7 +91,7 @@ pub trait Pass: Sync {
 
 /// The kind of changes that a pass may make; it selects the check that proves the result ([`Pipeline::prove`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum PassKind {
     /// The order of nodes, how often they run, and the places of values: [`lmsc_ir::equiv::check`] proves the
     /// result.
     Memory,
@@ -261,8 +261,8 @@ impl PassCx {
     }
 
     /// The memory that the graph needs on the target, workspaces included.
-    pub fn memory(&self, graph: &Graph) -> Memory {
-        Memory::with_workspace(graph, self.workspace(graph))
+    pub fn memory(&self, graph: &Graph) -> MemoryTimeline {
+        MemoryTimeline::with_workspace(graph, self.workspace(graph))
     }
 
     /// The phase that the user's options give the node.

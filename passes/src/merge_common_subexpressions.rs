@@ -4,7 +4,7 @@ use foldhash::{HashMap, HashMapExt, HashSet};
 use lmsc_ir::{Attr, Graph, Name, Node, NodeId, Op, Phase, Phases, StorageId, Storages, ValueId, words};
 
 use crate::clean_up::{captured, is_function, not_planned};
-use crate::{Kind, Outcome, Pass, PassCx, PassError, PassOption};
+use crate::{Outcome, Pass, PassCx, PassError, PassKind, PassOption};
 
 const ACROSS_PHASES: PassOption = PassOption::flag(
     "across-phases",
@@ -31,8 +31,8 @@ impl Pass for MergeCommonSubexpressions {
         "one node for all that compute the same of the same"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::CleanUp
+    fn kind(&self) -> PassKind {
+        PassKind::CleanUp
     }
 
     fn options(&self) -> &[PassOption] {

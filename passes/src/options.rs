@@ -49,7 +49,7 @@ impl fmt::Display for OptionValue {
 
 impl PassOption {
     /// An option that is on or off.
-    pub const fn flag(name: &'static str, summary: &'static str, default: bool) -> PassOption {
+    pub(crate) const fn flag(name: &'static str, summary: &'static str, default: bool) -> PassOption {
         PassOption { name, summary, default: OptionValue::Flag(default) }
     }
 
@@ -120,7 +120,7 @@ impl PassCx {
     ///
     /// # Panics
     /// If the option is not declared as a flag. `count` and `bytes` panic likewise for options of other kinds.
-    pub fn flag(&self, option: &PassOption) -> bool {
+    pub(crate) fn flag(&self, option: &PassOption) -> bool {
         match self.value(option) {
             OptionValue::Flag(flag) => flag,
             other => panic!("option `{}` is {other:?}, not a flag", option.name),

@@ -6,7 +6,7 @@ use lmsc_ir::equiv::{self, Difference, Equivalence};
 use lmsc_ir::{Graph, Message, verify, words};
 
 use crate::options::PassOptions;
-use crate::{Kind, Outcome, Pass, PassCx, PassError, REGISTRY};
+use crate::{Outcome, Pass, PassCx, PassError, PassKind, REGISTRY};
 
 /// The name of the planner that works on the graph itself, as the pass `swap`. All other planners belong to
 /// `lmsc-plan`, and the pass `plan` calls them.
@@ -109,7 +109,7 @@ impl<'p> Pipeline<'p> {
     ///
     /// # Errors
     /// [`PassError::Call`] for an option that the pass does not have, and for a value that the option does not take.
-    pub fn pass_with(
+    pub(crate) fn pass_with(
         mut self,
         pass: &'p dyn Pass,
         options: &[(&str, &str)],
@@ -139,8 +139,8 @@ impl<'p> Pipeline<'p> {
     }
 
     /// The broadest kind among the passes.
-    pub fn kind(&self) -> Kind {
-        self.passes().map(|pass| pass.kind()).max().unwrap_or(Kind::Memory)
+    pub fn kind(&self) -> PassKind {
+        self.passes().map(|pass| pass.kind()).max().unwrap_or(PassKind::Memory)
     }
 
     /// Proves that the graph computes the same after the passes as before, with the check for the passes' kind.
@@ -150,9 +150,9 @@ impl<'p> Pipeline<'p> {
     /// The first difference.
     pub fn prove(&self, before: &Graph, after: &Graph) -> Result<Option<Equivalence>, Difference> {
         match self.kind() {
-            Kind::Memory => equiv::check(before, after).map(Some),
-            Kind::CleanUp => equiv::check_cleaned(before, after).map(Some),
-            Kind::Operators => Ok(None),
+            PassKind::Memory => equiv::check(before, after).map(Some),
+            PassKind::CleanUp => equiv::check_cleaned(before, after).map(Some),
+            PassKind::Operators => Ok(None),
         }
     }
 

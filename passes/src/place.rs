@@ -7,7 +7,7 @@ use cranelift_entity::SecondaryMap;
 use lmsc_ir::program::Spans;
 use lmsc_ir::{Bytes, Graph, NodeId, Place, StorageId, Storages, Workspace, joined_elements, reaches};
 use lmsc_plan::offsets::{Buffer, Effort, pack, place};
-use lmsc_plan::{Cause, Memory, Refusal};
+use lmsc_plan::{Cause, MemoryTimeline, Refusal};
 
 use crate::rewrite::order_what_computes;
 use crate::{Outcome, Pass, PassCx, PassError, TFLMS};
@@ -83,7 +83,7 @@ impl Placement {
     /// Addresses for all storages on the device and all workspaces. The arena has `arena` bytes, or more if the
     /// search finds no addresses within them; without `arena`, the arena is as small as the search can make it.
     ///
-    /// Live ranges are those of [`Memory`]: no timing of the copies makes them longer. Joined tensors are adjacent
+    /// Live ranges are those of [`MemoryTimeline`]: no timing of the copies makes them longer. Joined tensors are adjacent
     /// and occupy the whole's bytes while any of them is live.
     pub(crate) fn of(
         graph: &Graph,
@@ -195,7 +195,7 @@ fn objects(
     workspace: &dyn Fn(NodeId) -> Bytes,
     alignment: Bytes,
 ) -> (Vec<Object>, Vec<Buffer>) {
-    let memory = Memory::of(graph);
+    let memory = MemoryTimeline::of(graph);
     let groups = groups(graph, storages);
     let mut objects: Vec<Object> = Vec::new();
     let mut object_of: BTreeMap<StorageId, usize> = BTreeMap::new();

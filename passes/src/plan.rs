@@ -6,7 +6,7 @@ use lmsc_plan::problem::{Problem, TensorId};
 use lmsc_plan::saved::Saved;
 use lmsc_plan::schedule::Instruction;
 use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
-use lmsc_plan::{Cause, Memory, Refusal, pages};
+use lmsc_plan::{Cause, MemoryTimeline, Refusal, pages};
 
 use crate::apply::apply;
 use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
@@ -24,7 +24,7 @@ pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
         let bridge = Bridge::of(graph, &phases, terms, |node| costs.cost(node));
         bridge.map_err(|why| PassError::Call(why.message()))
     };
-    let terms = Terms::new(cx.target().link.for_planning(), Memory::of(graph).peak());
+    let terms = Terms::new(cx.target().link.for_planning(), MemoryTimeline::of(graph).peak());
     let terms = Terms { weights_stay: cx.weights_stay, ..terms };
     let coarse = with(&terms)?;
     let has_small = || coarse.stays.values().any(|stays| *stays == Some(Stays::Small));

@@ -1,7 +1,7 @@
 use lmsc_ir::{Graph, NodeId, words};
 
 use crate::clean_up::{is_function, not_planned};
-use crate::{Kind, Outcome, Pass, PassCx, PassError};
+use crate::{Outcome, Pass, PassCx, PassError, PassKind};
 
 /// Removes nodes on whose results no output and no variable depends.
 ///
@@ -18,8 +18,8 @@ impl Pass for RemoveDeadNodes {
         "only nodes on which an output, a variable or another effect depends"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::CleanUp
+    fn kind(&self) -> PassKind {
+        PassKind::CleanUp
     }
 
     fn run(&self, graph: &mut Graph, _cx: &PassCx) -> Result<Outcome, PassError> {

@@ -1,7 +1,8 @@
 //! Lowered programs are safe in any timing, and the check of that notices whatever makes them unsafe.
 
 use lmsc_ir::program::{
-    Action, Memory, Program, Residency, Stream, Tensor, Transfer, Until, check, peak_in_order, residencies,
+    Action, Memory, PlacedTensor, Program, Residency, Stream, Transfer, Until, check, peak_in_order,
+    residencies,
 };
 use lmsc_ir::random::{Rng, Size, Source, training_graph};
 use lmsc_ir::{Bytes, Graph};
@@ -76,7 +77,7 @@ fn made_wrong(way: usize, program: &Program, residencies: &[Residency], rng: &mu
             let (reader, launch) = pick(rng, program.launches().collect())?;
             let operands: Vec<_> = launch.operands.iter().flatten().filter(|t| t.span().is_some()).collect();
             let operand = pick(rng, operands)?;
-            let defines = |t: &Option<Tensor>| t.as_ref().is_some_and(|t| t.content == operand.content);
+            let defines = |t: &Option<PlacedTensor>| t.as_ref().is_some_and(|t| t.content == operand.content);
             let (writer, _) = program.launches().find(|(_, launch)| launch.results.iter().any(defines))?;
             wrong.streams[Stream::Compute as usize].swap(writer as usize, reader as usize);
         }
@@ -128,7 +129,9 @@ fn touched(program: &Program, stream: Stream, index: u32) -> [Vec<std::ops::Rang
     match &program.stream(stream)[index as usize].action {
         Action::Turn => [Vec::new(), Vec::new()],
         Action::Launch(launch) => {
-            let spans = |list: &[Option<Tensor>]| list.iter().flatten().filter_map(Tensor::span).collect();
+            let spans = |list: &[Option<PlacedTensor>]| {
+                list.iter().flatten().filter_map(PlacedTensor::span).collect()
+            };
             [spans(&launch.operands), spans(&launch.results)]
         }
         Action::Copy(copy) if stream == Stream::Out => [vec![copy.span(Memory::Arena)], Vec::new()],
@@ -210,7 +213,7 @@ fn without_copies_the_peak_is_what_was_planned() {
         let cx = PassCx::default();
         let workspace = cx.workspace(&graph);
         let program = lower(&graph, &Lowering { arena: None, workspace: &workspace }).unwrap();
-        let planned = lmsc_plan::Memory::with_workspace(&graph, &workspace).peak();
+        let planned = lmsc_plan::MemoryTimeline::with_workspace(&graph, &workspace).peak();
         let peak = peak_in_order(&program);
         // A view is no command; where one comes after all other uses, planning counts its operand until then.
         assert!(peak <= planned.0, "seed {seed}\n{}", graph.to_text());

@@ -13,7 +13,7 @@ use lmsc_plan::planners::ours::swap_only;
 use lmsc_plan::planners::{Granularity, Plan, Request};
 use lmsc_plan::problem::{Duplex, Link, Problem, TensorId};
 use lmsc_plan::schedule::{self, Piece, Room};
-use lmsc_plan::{Execution, Memory};
+use lmsc_plan::{Execution, MemoryTimeline};
 
 /// A random graph, and what it takes to run it.
 struct Case {
@@ -108,7 +108,7 @@ impl Case {
         lmsc_ir::verify(&graph).unwrap_or_else(|e| panic!("{e}\n{}", explain()));
         equiv::check(&self.graph, &graph).unwrap_or_else(|e| panic!("{e}\n{}", explain()));
         let workspace = |n| Bytes(self.cost(&graph, n).workspace);
-        let guaranteed = Memory::with_workspace(&graph, workspace).peak();
+        let guaranteed = MemoryTimeline::with_workspace(&graph, workspace).peak();
         assert!(guaranteed.0 <= budget, "{guaranteed} of {}\n{}", Bytes(budget), explain());
 
         let execution = Execution::of(&graph, &self.terms.link, |n| self.cost(&graph, n));
@@ -173,7 +173,8 @@ fn what_is_live_is_the_same_for_planners_and_for_the_graph() {
     for seed in 0..500 {
         let (case, _) = Case::new(seed);
         let bridge = case.bridge();
-        let memory = Memory::with_workspace(&case.graph, |n| Bytes(case.cost(&case.graph, n).workspace));
+        let memory =
+            MemoryTimeline::with_workspace(&case.graph, |n| Bytes(case.cost(&case.graph, n).workspace));
         let live: Vec<u64> = memory.transient.iter().map(|&bytes| (memory.resident + bytes).0).collect();
         assert_eq!(bridge.problem.live_bytes(), live, "seed {seed}\n{}", case.graph.to_text());
     }
@@ -361,7 +362,7 @@ fn addresses_of_a_plan_stand_in_the_graph() {
         let execution = Execution::of(&graph, &case.terms.link, |n| case.cost(&graph, n));
         assert_eq!(execution.makespan, placed.plan.schedule.makespan(), "{}", explain());
         let workspace = |n| Bytes(case.cost(&graph, n).workspace);
-        let guaranteed = Memory::with_workspace(&graph, workspace).peak();
+        let guaranteed = MemoryTimeline::with_workspace(&graph, workspace).peak();
         assert!(execution.peak <= guaranteed.0 && guaranteed.0 <= budget, "{}", explain());
         plans += 1;
         spots += placed.spots.len();
@@ -393,7 +394,7 @@ fn without_its_edges_a_plan_guarantees_nothing() {
         let mut graph = case.graph.clone();
         apply(&mut graph, &bridge, &plan, &[], &[]).unwrap();
         let workspace = |n| Bytes(case.cost(&graph, n).workspace);
-        broken += usize::from(Memory::with_workspace(&graph, workspace).peak().0 > budget);
+        broken += usize::from(MemoryTimeline::with_workspace(&graph, workspace).peak().0 > budget);
     }
     assert!(broken > 100, "only {broken} plans need their edges");
 }

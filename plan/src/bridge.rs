@@ -10,7 +10,7 @@ use lmsc_cost::Cost;
 use lmsc_ir::{
     Advice, Bytes, Def, Graph, Node, NodeId, Phase, Phases, Storage, StorageId, Storages, Type, ValueId, ops,
 };
-use lmsc_schedule::problem::{Link, Op, Problem, ProblemError, Tensor, TensorId};
+use lmsc_schedule::problem::{Link, Operator, Problem, ProblemError, Tensor, TensorId};
 
 /// A graph as a problem.
 #[derive(Clone, Debug)]
@@ -275,7 +275,7 @@ impl Bridge {
         (kind, phase): (u32, Phase),
         cost: Cost,
         mut is_new: impl FnMut(TensorId) -> bool,
-    ) -> Op {
+    ) -> Operator {
         let node = graph.node(id);
         let produced = |&tensor: &TensorId| graph.producer(self.root(tensor)) == Some(id);
         let cost = if only_names(graph, &self.table, id) { Cost::default() } else { cost };
@@ -289,7 +289,7 @@ impl Bridge {
         let reads = touched.filter(|tensor| !produced(tensor) && is_new(*tensor)).collect();
         let may_repeat =
             may_repeat(node) && produces.iter().all(|&t| !self.stays[t].is_some_and(|stays| stays.pins()));
-        Op {
+        Operator {
             kind,
             phase,
             nanos: cost.nanos,
@@ -312,7 +312,7 @@ pub fn is_view(graph: &Graph, table: &Storages, node: NodeId) -> bool {
 }
 
 /// Whether the node costs nothing because it only names existing values: a view, or a Join.
-pub fn only_names(graph: &Graph, table: &Storages, node: NodeId) -> bool {
+pub(crate) fn only_names(graph: &Graph, table: &Storages, node: NodeId) -> bool {
     graph.node(node).op.is_join() || is_view(graph, table, node)
 }
 

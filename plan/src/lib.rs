@@ -15,13 +15,13 @@
 //!
 //! ```
 //! use lmsc_ir::Graph;
-//! use lmsc_plan::Memory;
+//! use lmsc_plan::MemoryTimeline;
 //!
 //! let graph = Graph::parse(
 //!     "two (float[256] x) => (float[256] y) { [a] float[256] h = Exp(x)  [b] float[256] y = Relu(h) }",
 //! )?;
 //! // The input stays where it is.
-//! assert_eq!(Memory::of(&graph).peak().0, 3 * 1024);
+//! assert_eq!(MemoryTimeline::of(&graph).peak().0, 3 * 1024);
 //! # Ok::<(), lmsc_ir::ParseError>(())
 //! ```
 
@@ -52,5 +52,5 @@ pub use lmsc_schedule::{problem, threads};
 pub use bridge::Bridge;
 pub use execution::Execution;
 pub use floors::Floors;
-pub use memory::Memory;
-pub use refusal::{Cause, Needs, Otherwise, Parts, Reach, Refusal, Smallest};
+pub use memory::MemoryTimeline;
+pub use refusal::{Cause, MemoryBreakdown, Needs, Otherwise, Reach, Refusal, Smallest};

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use lmsc_address::{self as address, Arena, MOST_COMPARED, Placed};
-use lmsc_planners::ours::swap_only;
-use lmsc_planners::ours::swap_set::Manner;
+use lmsc_planners::ours::{Manner, swap_only};
 use lmsc_planners::{Configured, Planner, planner};
 use lmsc_schedule::problem::Problem;
 use lmsc_schedule::{Decision, Granularity, Plan, Request, Schedule};

@@ -85,12 +85,12 @@ pub struct Needs {
     /// The node with its operator, as messages name it.
     pub subject: String,
     /// What the bytes are for, where that is known; otherwise messages say their exact number.
-    pub parts: Option<Parts>,
+    pub parts: Option<MemoryBreakdown>,
 }
 
 /// What the bytes are for that are live while an operator runs.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct MemoryBreakdown {
     /// Inputs and initializers that are there throughout.
     pub resident: Bytes,
     /// What the node reads, beyond resident storages; each storage once.
@@ -211,7 +211,7 @@ impl Refusal {
         let results = list(&mut node.defines());
         let own: Bytes = operands.iter().chain(&results).map(|(_, bytes)| *bytes).sum();
         let others = needed.saturating_sub(resident).saturating_sub(workspace).saturating_sub(own);
-        let parts = Parts { resident, operands, results, workspace, others };
+        let parts = MemoryBreakdown { resident, operands, results, workspace, others };
         let subject = format!("`{}` ({})", node.name, node.op);
         let needs = Needs { subject, parts: Some(parts) };
         Refusal {
@@ -362,7 +362,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl fmt::Display for Parts {
+impl fmt::Display for MemoryBreakdown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |values: &[(String, Bytes)]| {
             let total: Bytes = values.iter().map(|(_, b)| *b).sum();

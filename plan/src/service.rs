@@ -94,14 +94,14 @@ pub enum Unplanned {
 /// # Examples
 /// ```
 /// use lmsc_plan::planners::{Parameters, Request, planner};
-/// use lmsc_plan::problem::{Op, Problem, Tensor};
+/// use lmsc_plan::problem::{Operator, Problem, Tensor};
 /// use lmsc_plan::service::{Question, Space, plan};
 /// # use lmsc_ir::Phase;
 ///
 /// let mut problem = Problem::default();
 /// let tensor = |bytes| Tensor { bytes, swappable: true, given: false, kept: false };
 /// let (a, b) = (problem.tensors.push(tensor(1000)), problem.tensors.push(tensor(500)));
-/// let op = |reads, produces| Op {
+/// let op = |reads, produces| Operator {
 ///     kind: 0, phase: Phase::Forward, nanos: 5000, workspace: 0, reads, produces, changes: vec![], recomputable: false,
 /// };
 /// problem.ops = vec![op(vec![], vec![a]), op(vec![], vec![b]), op(vec![b], vec![]), op(vec![a], vec![])];

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use lmsc_ir::random::{Rng, Size, Source, training_graph};
 use lmsc_ir::{Def, Graph, LMSC_DOMAIN, Node, NodeId, Op, Place, StorageId, Storages, ValueId};
-use lmsc_plan::Memory;
+use lmsc_plan::MemoryTimeline;
 
 /// Adds copies of a storage at random positions, with random control edges; later readers read the copy.
 fn swap_something(graph: &mut Graph, rng: &mut Rng) {
@@ -132,7 +132,7 @@ fn the_peak_is_the_most_that_any_timing_reaches() {
     for seed in 0..400 {
         let graph = graph_with_copies(seed);
         lmsc_ir::verify(&graph).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
-        let memory = Memory::of(&graph);
+        let memory = MemoryTimeline::of(&graph);
         assert_eq!(memory.transient_peak().0, most_bytes(&graph), "seed {seed}\n{}", graph.to_text());
         copies += graph.order().iter().filter(|&&n| graph.node(n).op.is_swap()).count();
     }
@@ -149,5 +149,5 @@ fn sizes_that_no_64_bits_hold_together_are_counted_from_above() {
     text += "[b] float[1] y = F(k0, k1, k2, k3, k4, k5) }";
     let graph = Graph::parse(&text).unwrap();
     lmsc_ir::verify(&graph).unwrap();
-    assert_eq!(Memory::of(&graph).peak().0, (1 << 61) + 4);
+    assert_eq!(MemoryTimeline::of(&graph).peak().0, (1 << 61) + 4);
 }

@@ -1,6 +1,6 @@
 //! The exceptions: one type for each family of errors, and a base of them.
 
-use lmsc::{Code, Error as Fault, Kind};
+use lmsc::{Code, Error as Fault, ErrorKind};
 use lmsc_ir::Message;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyBaseException, PyException, PyKeyboardInterrupt};
@@ -45,10 +45,10 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 pub(crate) fn raised(error: &Fault) -> PyErr {
     let message = error.to_string();
     let raised = match error.kind() {
-        Kind::Refusal => Refusal::new_err(message),
-        Kind::Input => InputError::new_err(message),
-        Kind::Interrupted => return PyKeyboardInterrupt::new_err(message),
-        Kind::Internal => InternalError::new_err(message),
+        ErrorKind::Refusal => Refusal::new_err(message),
+        ErrorKind::Input => InputError::new_err(message),
+        ErrorKind::Interrupted => return PyKeyboardInterrupt::new_err(message),
+        ErrorKind::Internal => InternalError::new_err(message),
     };
     match Python::attach(|py| described(raised.value(py), error)) {
         Ok(()) => raised,

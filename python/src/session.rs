@@ -64,7 +64,7 @@ fn taken(py: Python<'_>, given: Vec<Given>) -> PyResult<Vec<Taken>> {
     given.into_iter().map(one).collect()
 }
 
-fn got<'py>(py: Python<'py>, name: String, tensor: &lmsc::Tensor) -> Got<'py> {
+fn got<'py>(py: Python<'py>, name: String, tensor: &lmsc::TensorData) -> Got<'py> {
     (name, tensor.ty.element.name(), tensor.ty.dims.clone(), PyByteArray::new(py, &tensor.bytes))
 }
 

@@ -13,8 +13,8 @@ use std::ops::Range;
 
 use lmsc_ir::Bytes;
 use lmsc_ir::program::{
-    Action, Checked, Clock, Mapping, Memory, Order, Program, Residency, Role, Spans, Stream, Tensor, Until,
-    residencies,
+    Action, Checked, Clock, Mapping, Memory, Order, PlacedTensor, Program, Residency, Role, Spans, Stream,
+    Until, residencies,
 };
 
 use super::RunError;
@@ -443,7 +443,7 @@ struct Use {
 
 /// Visits all addresses in the arena in the program's order: whether a tensor begins there, the address, and the size in bytes.
 fn visit(program: &mut Program, see: &mut dyn FnMut(Use, &mut u64, u64)) {
-    let tensor = |tensor: &mut Tensor, begins: bool, see: &mut dyn FnMut(Use, &mut u64, u64)| {
+    let tensor = |tensor: &mut PlacedTensor, begins: bool, see: &mut dyn FnMut(Use, &mut u64, u64)| {
         let bytes = tensor.bytes();
         if let Some(at) = tensor.at.as_mut().filter(|_| bytes > 0) {
             see(Use { begins, copies: false }, at, bytes);

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use lmsc_ir::program::{Memory, Parts, Residency, Stream, Tensor, Transfer};
-use lmsc_kernels::kernel::Step;
+use lmsc_ir::program::{GateEffects, Memory, PlacedTensor, Residency, Stream, Transfer};
+use lmsc_kernels::kernel::StepContext;
 
 /// A device whose tensors can be read and set at the caller's turn, from the compute thread.
 pub trait Tensors {
@@ -11,7 +11,7 @@ pub trait Tensors {
     ///
     /// # Errors
     /// The device's failure.
-    fn peek(&self, memory: Memory, tensor: &Tensor) -> Result<Cow<'_, [u8]>, String>;
+    fn peek(&self, memory: Memory, tensor: &PlacedTensor) -> Result<Cow<'_, [u8]>, String>;
 
     /// Sets a tensor.
     ///
@@ -20,7 +20,7 @@ pub trait Tensors {
     ///
     /// # Panics
     /// If the tensor has another number of bytes.
-    fn poke(&self, memory: Memory, tensor: &Tensor, bytes: &[u8]) -> Result<(), String>;
+    fn poke(&self, memory: Memory, tensor: &PlacedTensor, bytes: &[u8]) -> Result<(), String>;
 }
 
 /// A device that has a program's memory and kernels, for the loop that runs programs on the host.
@@ -35,12 +35,12 @@ pub(crate) trait Device: Tensors {
     fn leave(&self, residency: &Residency);
 
     /// The part of each command that runs in the step; none if all of them run.
-    fn parts(&self, _step: Step) -> Option<Parts> {
+    fn parts(&self, _step: StepContext) -> Option<GateEffects> {
         None
     }
 
     /// Runs the kernel of the launch at this position of the compute stream.
-    fn launch(&self, index: u32, step: Step);
+    fn launch(&self, index: u32, step: StepContext);
 
     /// Copies bytes in the direction of the stream.
     ///

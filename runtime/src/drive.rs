@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use lmsc_ir::program::{Action, Memory, Part, Program, Stream, Tensor, Wait};
-use lmsc_kernels::kernel::Step;
+use lmsc_ir::program::{Action, GateEffect, Memory, PlacedTensor, Program, Stream, Wait};
+use lmsc_kernels::kernel::StepContext;
 
 use super::device::Device;
 use super::meter::Meter;
 use super::progress::{Progress, StopOnPanic, Stopped};
-use super::session::{RunError, Turn, Watch};
-use super::{Event, Measured};
+use super::session::{RunError, StepObserver, Turn};
+use super::{Event, Measurements};
 
 /// The steps to run.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Drive {
     /// Maximum number of steps.
     pub(super) steps: u64,
     /// The first of them.
-    pub(super) start: Step,
+    pub(super) start: StepContext,
     /// Whether an earlier run has left outputs.
     pub(super) has_left: bool,
     /// Whether to record the times of each command.
@@ -27,8 +27,8 @@ pub(super) struct Drive {
 
 impl Drive {
     /// The step of this number in this run, from 0.
-    fn step(&self, number: u64) -> Step {
-        Step { number: self.start.number + number, ..self.start }
+    fn step(&self, number: u64) -> StepContext {
+        StepContext { number: self.start.number + number, ..self.start }
     }
 }
 
@@ -41,8 +41,8 @@ pub(super) fn drive<D: Device + Sync>(
     device: &D,
     program: &Program,
     what: Drive,
-    watch: &mut dyn Watch,
-) -> Result<Measured, RunError> {
+    watch: &mut dyn StepObserver,
+) -> Result<Measurements, RunError> {
     let (progress, meter, start) = (Progress::new(what.steps), Meter::new(program), Instant::now());
     let lane = |stream: Stream| Lane {
         device,
@@ -52,7 +52,7 @@ pub(super) fn drive<D: Device + Sync>(
         start,
         stream,
         what,
-        measured: Measured::default(),
+        measured: Measurements::default(),
     };
     let lanes = std::thread::scope(|scope| {
         let mut copying = Vec::new();
@@ -70,21 +70,21 @@ pub(super) fn drive<D: Device + Sync>(
         let copying = copying
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        [computing].into_iter().chain(copying).collect::<Result<Vec<Measured>, RunError>>()
+        [computing].into_iter().chain(copying).collect::<Result<Vec<Measurements>, RunError>>()
     })?;
-    let add = |mut all: Measured, one: Measured| {
+    let add = |mut all: Measurements, one: Measurements| {
         all.events.extend(one.events);
         all.busy.iter_mut().zip(one.busy).for_each(|(all, one)| *all += one);
         all
     };
     let measured = lanes.into_iter().reduce(add).unwrap_or_default();
-    Ok(Measured { peak: meter.peak(), ..measured })
+    Ok(Measurements { peak: meter.peak(), ..measured })
 }
 
 /// A watch that does nothing.
 struct Silent;
 
-impl Watch for Silent {
+impl StepObserver for Silent {
     fn turn(&mut self, _: &mut Turn<'_>) -> Result<(), String> {
         Ok(())
     }
@@ -99,7 +99,7 @@ struct Lane<'a, D> {
     start: Instant,
     stream: Stream,
     what: Drive,
-    measured: Measured,
+    measured: Measurements,
 }
 
 /// Why a stream ended before the last step.
@@ -118,7 +118,7 @@ impl From<Stopped> for Ended {
 
 impl<D: Device + Sync> Lane<'_, D> {
     /// Runs the stream's commands to the end, or stops the others if it fails.
-    fn run(mut self, watch: &mut dyn Watch) -> Result<Measured, RunError> {
+    fn run(mut self, watch: &mut dyn StepObserver) -> Result<Measurements, RunError> {
         let _guard = StopOnPanic(self.progress);
         match self.steps(watch) {
             Ok(()) | Err(Ended::Elsewhere) => Ok(self.measured),
@@ -129,7 +129,7 @@ impl<D: Device + Sync> Lane<'_, D> {
         }
     }
 
-    fn steps(&mut self, watch: &mut dyn Watch) -> Result<(), Ended> {
+    fn steps(&mut self, watch: &mut dyn StepObserver) -> Result<(), Ended> {
         let (program, stream) = (self.program, self.stream);
         let commands = program.stream(stream);
         let mut turned = self.start.elapsed();
@@ -149,12 +149,12 @@ impl<D: Device + Sync> Lane<'_, D> {
                 }
                 self.meter.begin(stream, index);
                 let live = self.meter.live();
-                match parts.as_ref().map_or(Part::Runs, |parts| parts.of(stream, index)) {
-                    Part::Runs => self.act(&command.action, index, step, watch)?,
-                    Part::Zero => {
+                match parts.as_ref().map_or(GateEffect::Runs, |parts| parts.of(stream, index)) {
+                    GateEffect::Runs => self.act(&command.action, index, step, watch)?,
+                    GateEffect::Zero => {
                         self.clear(&command.action).map_err(|why| Ended::Failed(RunError::Device(why)))?
                     }
-                    Part::Rests => {}
+                    GateEffect::Rests => {}
                 }
                 let ended = self.start.elapsed();
                 self.measured.busy[stream as usize] += ended.saturating_sub(begun);
@@ -181,13 +181,14 @@ impl<D: Device + Sync> Lane<'_, D> {
         Ok(())
     }
 
-    fn act(&self, action: &Action, index: u32, step: u64, watch: &mut dyn Watch) -> Result<(), Ended> {
-        let Step { number, .. } = self.what.step(step);
+    fn act(&self, action: &Action, index: u32, step: u64, watch: &mut dyn StepObserver) -> Result<(), Ended> {
+        let StepContext { number, .. } = self.what.step(step);
         match action {
             Action::Turn => self.turn(step, watch)?,
             Action::Launch(launch) => {
                 self.device.launch(index, self.what.step(step));
-                let bytes = |tensor: &Tensor| self.device.peek(Memory::Arena, tensor).map(Cow::into_owned);
+                let bytes =
+                    |tensor: &PlacedTensor| self.device.peek(Memory::Arena, tensor).map(Cow::into_owned);
                 watch.launched(launch, &bytes).map_err(|why| Ended::Failed(RunError::Stopped(why)))?;
             }
             Action::Copy(copy) => self.device.copy(self.stream, copy).map_err(|why| {
@@ -212,7 +213,7 @@ impl<D: Device + Sync> Lane<'_, D> {
         if self.progress.is_stopped() { Err(Stopped) } else { Ok(longest.1) }
     }
 
-    fn turn(&self, step: u64, watch: &mut dyn Watch) -> Result<(), Ended> {
+    fn turn(&self, step: u64, watch: &mut dyn StepObserver) -> Result<(), Ended> {
         let number = self.what.start.number + step;
         let turn = Turn::new(self.device, self.program, number, step > 0);
         if turn.taken_by(watch).map_err(Ended::Failed)? {

@@ -10,10 +10,10 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use lmsc_ir::program::{Checked, Launch, Memory, Parts, Residency, Stream, Tensor, Transfer};
-use lmsc_kernels::kernel::{Io, Step};
+use lmsc_ir::program::{Checked, GateEffects, Launch, Memory, PlacedTensor, Residency, Stream, Transfer};
+use lmsc_kernels::kernel::{Io, StepContext};
 
-use super::Link;
+use super::HostLink;
 use super::device::{Device, Tensors};
 use super::kernels::Kernels;
 use super::pages::Pages;
@@ -112,7 +112,7 @@ pub(super) struct Host {
     kernels: Kernels,
     /// The arena and the slab.
     memories: [Bytes; 2],
-    link: Link,
+    link: HostLink,
     /// Whether operators behind closed gates are left out.
     pub(super) skips_closed: bool,
 }
@@ -123,7 +123,7 @@ impl Host {
     pub(super) fn new(
         program: Checked,
         kernels: Kernels,
-        link: Link,
+        link: HostLink,
         chunks: Option<(u64, u64)>,
     ) -> Result<Host, (Memory, lmsc_ir::Bytes)> {
         let arena = match chunks {
@@ -159,7 +159,7 @@ impl Host {
     }
 
     /// The bytes of a value computed before the first step.
-    pub(super) fn known(&self, tensor: &Tensor) -> &[u8] {
+    pub(super) fn known(&self, tensor: &PlacedTensor) -> &[u8] {
         self.kernels.known(tensor.content)
     }
 
@@ -183,15 +183,15 @@ impl Device for Host {
         }
     }
 
-    fn parts(&self, step: Step) -> Option<Parts> {
+    fn parts(&self, step: StepContext) -> Option<GateEffects> {
         if self.skips_closed { self.kernels.parts(&self.program, step) } else { None }
     }
 
-    fn launch(&self, index: u32, step: Step) {
+    fn launch(&self, index: u32, step: StepContext) {
         let launch = self.launch_at(index);
         let is_written = |i: usize| launch.in_place.iter().any(|pair| pair.0 == i);
         let arena = &self.memories[Memory::Arena as usize];
-        let operand = |(i, tensor): (usize, &Option<Tensor>)| match tensor {
+        let operand = |(i, tensor): (usize, &Option<PlacedTensor>)| match tensor {
             Some(tensor) if !is_written(i) => match tensor.span() {
                 // SAFETY: the program is checked: while the launch runs, nothing writes its operands; operands that it writes
                 // itself are left out.
@@ -201,7 +201,7 @@ impl Device for Host {
             _ => &[],
         };
         let operands: Vec<&[u8]> = launch.operands.iter().enumerate().map(operand).collect();
-        let result = |tensor: &Option<Tensor>| match tensor.as_ref().and_then(Tensor::span) {
+        let result = |tensor: &Option<PlacedTensor>| match tensor.as_ref().and_then(PlacedTensor::span) {
             // SAFETY: the program is checked: while the launch runs, nothing else uses its results, and they overlap neither each
             // other nor the operands that are not left out.
             Some(span) => unsafe { arena.write(span) },
@@ -232,7 +232,7 @@ impl Device for Host {
 }
 
 impl Tensors for Host {
-    fn peek(&self, memory: Memory, tensor: &Tensor) -> Result<Cow<'_, [u8]>, String> {
+    fn peek(&self, memory: Memory, tensor: &PlacedTensor) -> Result<Cow<'_, [u8]>, String> {
         Ok(Cow::Borrowed(match tensor.span() {
             // SAFETY: the loop allows reads only at the caller's turn, in the compute thread; the program is checked, so nothing
             // writes these bytes at that time.
@@ -241,7 +241,7 @@ impl Tensors for Host {
         }))
     }
 
-    fn poke(&self, memory: Memory, tensor: &Tensor, bytes: &[u8]) -> Result<(), String> {
+    fn poke(&self, memory: Memory, tensor: &PlacedTensor, bytes: &[u8]) -> Result<(), String> {
         if let Some(span) = tensor.span() {
             // SAFETY: as for reads; and nothing else uses these bytes.
             unsafe { self.memories[memory as usize].write(span) }.copy_from_slice(bytes);

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use lmsc_ir::program::{Action, ContentId, Gates, Launch, Parts, Program, Role, Stream, Tensor};
+use lmsc_ir::program::{Action, ContentId, GateEffects, Gates, Launch, PlacedTensor, Program, Role, Stream};
 use lmsc_ir::{Bytes, Data, Type};
-use lmsc_kernels::kernel::{Io, Kernel, Step};
+use lmsc_kernels::kernel::{Io, Kernel, StepContext};
 use lmsc_kernels::spec::{Operand, PrepareError, Spec};
 use lmsc_kernels::table::prepare;
 
@@ -58,18 +58,18 @@ impl fmt::Display for NotReady {
 
 /// Bytes aligned for any element type.
 #[derive(Clone, Debug, Default)]
-pub struct Buffer {
+pub struct AlignedBytes {
     words: Vec<u64>,
     length: usize,
 }
 
-impl Buffer {
-    pub(crate) fn filled(length: usize, with: u8) -> Buffer {
-        Buffer { words: vec![u64::from_ne_bytes([with; 8]); length.div_ceil(8)], length }
+impl AlignedBytes {
+    pub(crate) fn filled(length: usize, with: u8) -> AlignedBytes {
+        AlignedBytes { words: vec![u64::from_ne_bytes([with; 8]); length.div_ceil(8)], length }
     }
 
-    pub(crate) fn copied(bytes: &[u8]) -> Buffer {
-        let mut buffer = Buffer::filled(bytes.len(), 0);
+    pub(crate) fn copied(bytes: &[u8]) -> AlignedBytes {
+        let mut buffer = AlignedBytes::filled(bytes.len(), 0);
         buffer.get_mut().copy_from_slice(bytes);
         buffer
     }
@@ -86,18 +86,18 @@ impl Buffer {
 
 /// A program's kernels, ready to run.
 #[derive(Debug)]
-pub struct Kernels {
+pub(crate) struct Kernels {
     /// By position in the compute stream; none for the caller's turn.
     of: Vec<Option<Kernel>>,
     /// Contents that have no address.
-    known: BTreeMap<ContentId, Buffer>,
+    known: BTreeMap<ContentId, AlignedBytes>,
     gates: Gates,
     /// By gate, the operands of the launch that draws it, and the size of its result in bytes.
-    drawn_from: Vec<(Vec<Buffer>, usize)>,
+    drawn_from: Vec<(Vec<AlignedBytes>, usize)>,
 }
 
 /// By content, values that are the same at every step: constants, and results that depend on types and small constants alone.
-pub type Known = BTreeMap<ContentId, Buffer>;
+pub type Known = BTreeMap<ContentId, AlignedBytes>;
 
 /// The values known before the first step, and the nodes whose results should be known but are not.
 fn known_before(program: &Program) -> (Known, Vec<Unready>) {
@@ -105,7 +105,7 @@ fn known_before(program: &Program) -> (Known, Vec<Unready>) {
     for given in program.given.iter().filter(|given| given.role == Role::Constant) {
         // A weight is never an operand that a kernel must know before it runs.
         if let Some(Data::Inline(bytes)) = given.data.as_ref().filter(|data| data.len() <= LARGEST_CONSTANT) {
-            known.insert(given.tensor.content, Buffer::copied(bytes));
+            known.insert(given.tensor.content, AlignedBytes::copied(bytes));
         }
     }
     for launch in &program.prelude {
@@ -147,7 +147,7 @@ pub fn prepared<T>(
                 planned,
             });
         }
-        let small = |tensor: &Tensor| tensor.bytes() <= LARGEST_CONSTANT;
+        let small = |tensor: &PlacedTensor| tensor.bytes() <= LARGEST_CONSTANT;
         let is_function = launch.in_place.is_empty() && !launch.op.effects().random;
         if is_function
             && launch.results.iter().flatten().all(small)
@@ -173,7 +173,7 @@ impl Kernels {
     ///
     /// # Errors
     /// All nodes that have no kernel, or one that needs more workspace than the program gives it.
-    pub fn prepare(program: &Program) -> Result<Kernels, NotReady> {
+    pub(crate) fn prepare(program: &Program) -> Result<Kernels, NotReady> {
         let (of, mut known) = prepared(program, |spec| {
             let kernel = prepare(spec)?;
             let needed = kernel.workspace();
@@ -187,10 +187,10 @@ impl Kernels {
 
     /// The part of each command of the program that runs in a step, if operators whose results closed gates multiply are left
     /// out; none if all commands run.
-    pub fn parts(&self, program: &Program, step: Step) -> Option<Parts> {
-        let closed = |(&index, (operands, bytes)): (&u32, &(Vec<Buffer>, usize))| {
-            let operands: Vec<&[u8]> = operands.iter().map(Buffer::get).collect();
-            let mut results = [Buffer::filled(*bytes, 0)];
+    pub(crate) fn parts(&self, program: &Program, step: StepContext) -> Option<GateEffects> {
+        let closed = |(&index, (operands, bytes)): (&u32, &(Vec<AlignedBytes>, usize))| {
+            let operands: Vec<&[u8]> = operands.iter().map(AlignedBytes::get).collect();
+            let mut results = [AlignedBytes::filled(*bytes, 0)];
             run(self.get(index), &operands, &mut results, step);
             results[0].get().iter().all(|&byte| byte == 0)
         };
@@ -199,13 +199,13 @@ impl Kernels {
     }
 
     /// The kernel of the launch at this position in the compute stream.
-    pub fn get(&self, index: u32) -> &Kernel {
+    pub(crate) fn get(&self, index: u32) -> &Kernel {
         self.of[index as usize].as_ref().expect("launches have kernels")
     }
 
     /// The bytes of a value without an address.
-    pub fn known(&self, content: ContentId) -> &[u8] {
-        self.known.get(&content).map_or(&[], Buffer::get)
+    pub(crate) fn known(&self, content: ContentId) -> &[u8] {
+        self.known.get(&content).map_or(&[], AlignedBytes::get)
     }
 }
 
@@ -222,14 +222,14 @@ pub fn workspaces_by(
     mut is_known: impl FnMut(&[u8]),
 ) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
     let storages = lmsc_ir::Storages::of(graph);
-    let mut known: BTreeMap<lmsc_ir::ValueId, Buffer> = BTreeMap::new();
+    let mut known: BTreeMap<lmsc_ir::ValueId, AlignedBytes> = BTreeMap::new();
     let variables = graph.variables();
     for initializer in &graph.initializers {
         if let (Data::Inline(bytes), Err(_)) =
             (&initializer.data, variables.binary_search(&initializer.value))
             && initializer.data.len() <= LARGEST_CONSTANT
         {
-            known.insert(initializer.value, Buffer::copied(bytes));
+            known.insert(initializer.value, AlignedBytes::copied(bytes));
         }
     }
     let mut found = BTreeMap::new();
@@ -243,7 +243,7 @@ pub fn workspaces_by(
             }
             continue;
         }
-        let spec = Spec::of(graph, &storages, id, |value| known.get(&value).map(Buffer::get));
+        let spec = Spec::of(graph, &storages, id, |value| known.get(&value).map(AlignedBytes::get));
         let view = spec.in_place.contains(&(0, 0)) && node.op.effects().view;
         let spec = Spec { in_place: if view { Vec::new() } else { spec.in_place }, ..spec };
         let Ok(kernel) = prepare(&spec) else { continue };
@@ -255,9 +255,9 @@ pub fn workspaces_by(
         if known_before && small && !node.op.effects().random && node.updates.is_empty() {
             let operands: Vec<&[u8]> =
                 spec.operands.iter().map(|o| o.and_then(|o| o.constant).unwrap_or(&[])).collect();
-            let mut results: Vec<Buffer> =
-                spec.results.iter().map(|ty| Buffer::filled(size(*ty).0 as usize, 0)).collect();
-            run(&kernel, &operands, &mut results, Step::default());
+            let mut results: Vec<AlignedBytes> =
+                spec.results.iter().map(|ty| AlignedBytes::filled(size(*ty).0 as usize, 0)).collect();
+            run(&kernel, &operands, &mut results, StepContext::default());
             drop(operands);
             results.iter().for_each(|result| is_known(result.get()));
             known.extend(node.results.iter().zip(results).filter_map(|(v, buffer)| Some(((*v)?, buffer))));
@@ -270,27 +270,31 @@ pub fn workspaces_by(
 }
 
 /// The operands of the launch at this position, and the size of its result in bytes.
-fn drawn_from(program: &Program, index: u32, known: &BTreeMap<ContentId, Buffer>) -> (Vec<Buffer>, usize) {
+fn drawn_from(
+    program: &Program,
+    index: u32,
+    known: &BTreeMap<ContentId, AlignedBytes>,
+) -> (Vec<AlignedBytes>, usize) {
     let Action::Launch(launch) = &program.stream(Stream::Compute)[index as usize].action else {
         return (Vec::new(), 0);
     };
-    let operand = |tensor: &Option<Tensor>| {
-        Buffer::copied(tensor.as_ref().and_then(|tensor| constant(tensor, known)).unwrap_or(&[]))
+    let operand = |tensor: &Option<PlacedTensor>| {
+        AlignedBytes::copied(tensor.as_ref().and_then(|tensor| constant(tensor, known)).unwrap_or(&[]))
     };
-    let bytes = launch.results.first().and_then(Option::as_ref).map_or(0, Tensor::bytes);
+    let bytes = launch.results.first().and_then(Option::as_ref).map_or(0, PlacedTensor::bytes);
     (launch.operands.iter().map(operand).collect(), bytes as usize)
 }
 
-fn run(kernel: &Kernel, operands: &[&[u8]], results: &mut [Buffer], step: Step) {
-    let mut slices: Vec<&mut [u8]> = results.iter_mut().map(Buffer::get_mut).collect();
-    let mut workspace = Buffer::filled(kernel.workspace().0 as usize, 0);
+fn run(kernel: &Kernel, operands: &[&[u8]], results: &mut [AlignedBytes], step: StepContext) {
+    let mut slices: Vec<&mut [u8]> = results.iter_mut().map(AlignedBytes::get_mut).collect();
+    let mut workspace = AlignedBytes::filled(kernel.workspace().0 as usize, 0);
     kernel.run(Io::new(operands, &mut slices, workspace.get_mut()), step);
 }
 
 /// The specification from which the launch's kernel is prepared.
-fn spec<'a>(launch: &'a Launch, known: &'a BTreeMap<ContentId, Buffer>) -> Spec<'a> {
-    let operand = |tensor: &'a Tensor| Operand { ty: &tensor.ty, constant: constant(tensor, known) };
-    let named = |tensor: &'a Tensor| (!tensor.name.is_empty()).then_some(&tensor.ty);
+fn spec<'a>(launch: &'a Launch, known: &'a BTreeMap<ContentId, AlignedBytes>) -> Spec<'a> {
+    let operand = |tensor: &'a PlacedTensor| Operand { ty: &tensor.ty, constant: constant(tensor, known) };
+    let named = |tensor: &'a PlacedTensor| (!tensor.name.is_empty()).then_some(&tensor.ty);
     Spec {
         node: &launch.node,
         op: &launch.op,
@@ -303,22 +307,23 @@ fn spec<'a>(launch: &'a Launch, known: &'a BTreeMap<ContentId, Buffer>) -> Spec<
     }
 }
 
-fn constant<'a>(tensor: &Tensor, known: &'a BTreeMap<ContentId, Buffer>) -> Option<&'a [u8]> {
+fn constant<'a>(tensor: &PlacedTensor, known: &'a BTreeMap<ContentId, AlignedBytes>) -> Option<&'a [u8]> {
     let (begin, bytes) = (tensor.begin as usize, tensor.bytes() as usize);
     known.get(&tensor.content)?.get().get(begin..begin + bytes)
 }
 
-fn is_known(launch: &Launch, known: &BTreeMap<ContentId, Buffer>) -> bool {
+fn is_known(launch: &Launch, known: &BTreeMap<ContentId, AlignedBytes>) -> bool {
     launch.operands.iter().flatten().all(|tensor| constant(tensor, known).is_some())
 }
 
 /// Computes the launch once and adds its results to the known values; they are the same at every step.
-fn evaluate(kernel: &Kernel, launch: &Launch, known: &mut BTreeMap<ContentId, Buffer>) {
-    let bytes = |t: &Option<Tensor>| t.as_ref().and_then(|t| constant(t, known)).unwrap_or(&[]);
+fn evaluate(kernel: &Kernel, launch: &Launch, known: &mut BTreeMap<ContentId, AlignedBytes>) {
+    let bytes = |t: &Option<PlacedTensor>| t.as_ref().and_then(|t| constant(t, known)).unwrap_or(&[]);
     let operands: Vec<&[u8]> = launch.operands.iter().map(bytes).collect();
-    let size = |t: &Option<Tensor>| t.as_ref().map_or(0, |t| t.bytes() as usize);
-    let mut results: Vec<Buffer> = launch.results.iter().map(|t| Buffer::filled(size(t), 0)).collect();
-    run(kernel, &operands, &mut results, Step::default());
+    let size = |t: &Option<PlacedTensor>| t.as_ref().map_or(0, |t| t.bytes() as usize);
+    let mut results: Vec<AlignedBytes> =
+        launch.results.iter().map(|t| AlignedBytes::filled(size(t), 0)).collect();
+    run(kernel, &operands, &mut results, StepContext::default());
     drop(operands);
     let contents = launch.results.iter().map(|t| t.as_ref().map(|t| t.content));
     known.extend(contents.zip(results).filter_map(|(content, buffer)| Some((content?, buffer))));

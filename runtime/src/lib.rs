@@ -1,6 +1,6 @@
 //! Runs programs: three concurrent streams on the host's processor, or all of them in one thread in bad orders.
 //!
-//! A [`Session`] runs a checked [`Program`](lmsc_ir::program::Program) on three threads, one per stream, step after step without
+//! A [`HostSession`] runs a checked [`Program`](lmsc_ir::program::Program) on three threads, one per stream, step after step without
 //! a pause; a [`Rehearsal`] runs any program in one thread, in orders as bad as its waits allow. Kernels are those of `lmsc-kernels`;
 //! `lmsc-cuda` runs programs on a GPU.
 //!
@@ -22,13 +22,13 @@ use std::time::Duration;
 use lmsc_ir::program::{Stream, Wait};
 
 pub use chunks::{Fragmentation, Settled};
-pub use kernels::{Kernels, NotReady, Unready, workspaces};
+pub use kernels::{NotReady, Unready, workspaces};
 pub use rehearse::Rehearsal;
-pub use session::{RunError, Session, Turn, Watch};
+pub use session::{HostSession, RunError, StepObserver, Turn};
 
 /// Bandwidth between the two memories of the host, each direction by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Link {
+pub struct HostLink {
     /// Bytes per second to the slab; none: unlimited.
     pub out_bytes_per_second: Option<u64>,
     /// Bytes per second to the arena; none: unlimited.
@@ -37,7 +37,7 @@ pub struct Link {
     pub latency_nanos: u64,
 }
 
-impl Link {
+impl HostLink {
     /// Minimum duration of a copy of `bytes` bytes in the direction of the stream.
     fn nanos(&self, stream: Stream, bytes: u64) -> u64 {
         let speed = if stream == Stream::In { self.in_bytes_per_second } else { self.out_bytes_per_second };
@@ -48,7 +48,7 @@ impl Link {
 
 /// Measurements of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Measured {
+pub struct Measurements {
     /// Maximum number of bytes of the arena in use at once.
     pub peak: u64,
     /// Duration of each step, from one turn of the caller to the next.
@@ -61,9 +61,9 @@ pub struct Measured {
     pub events: Vec<Event>,
 }
 
-impl Measured {
+impl Measurements {
     /// Appends a run that followed this one.
-    pub fn append(&mut self, next: Measured) {
+    pub fn append(&mut self, next: Measurements) {
         let (steps, since) = (self.steps.len() as u64, self.steps.iter().sum::<Duration>());
         self.peak = self.peak.max(next.peak);
         self.steps.extend(next.steps);

@@ -7,11 +7,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use lmsc_ir::program::{Action, Launch, Memory, Part, Parts, Program, Stream, Tensor, Transfer};
+use lmsc_ir::program::{
+    Action, GateEffect, GateEffects, Launch, Memory, PlacedTensor, Program, Stream, Transfer,
+};
 use lmsc_ir::rng::{Rng, Source};
-use lmsc_kernels::kernel::{Io, Step};
+use lmsc_kernels::kernel::{Io, StepContext};
 
-use super::kernels::{Buffer, Kernels, NotReady};
+use super::kernels::{AlignedBytes, Kernels, NotReady};
 use super::meter::Meter;
 
 /// Fill byte: every floating-point number of such bytes is NaN.
@@ -28,7 +30,7 @@ pub struct Rehearsal {
     /// Number of steps that have been run.
     steps: u64,
     /// By step number, the part of each command that runs, if operators behind closed gates are left out.
-    parts: Option<BTreeMap<u64, Option<Parts>>>,
+    parts: Option<BTreeMap<u64, Option<GateEffects>>>,
 }
 
 /// The position of a stream.
@@ -44,7 +46,7 @@ impl Rehearsal {
     /// The program, ready to run in the orders of this seed. Both memories are filled with NaN.
     ///
     /// # Errors
-    /// [`NotReady`], as [`Kernels::prepare`].
+    /// [`NotReady`] with all nodes that have no kernel, or one that needs more workspace than the program gives it.
     pub fn new(program: Program, seed: u64) -> Result<Rehearsal, NotReady> {
         let kernels = Kernels::prepare(&program)?;
         let memory = |bytes: u64| vec![POISON; bytes as usize];
@@ -165,15 +167,15 @@ impl Rehearsal {
         if !at.begun {
             self.meter.begin(stream, index);
         }
-        let part = self.part(stream, index, Step { number, seed });
+        let part = self.part(stream, index, StepContext { number, seed });
         match self.program.stream(stream)[at.index].action.clone() {
-            Action::Launch(launch) if part != Part::Runs => {
+            Action::Launch(launch) if part != GateEffect::Runs => {
                 self.expect(&launch);
-                if part == Part::Zero {
+                if part == GateEffect::Zero {
                     self.clear(&launch);
                 }
             }
-            Action::Copy(copy) if part != Part::Runs => {
+            Action::Copy(copy) if part != GateEffect::Runs => {
                 let (_, to) = Transfer::direction(stream);
                 self.bytes_mut(to, copy.span(to)).fill(POISON);
             }
@@ -183,7 +185,7 @@ impl Rehearsal {
                     self.free(|meter, free| meter.turn(true, free));
                 }
             }
-            Action::Launch(launch) if at.begun => self.launch(index, &launch, Step { number, seed }),
+            Action::Launch(launch) if at.begun => self.launch(index, &launch, StepContext { number, seed }),
             Action::Launch(launch) => self.expect(&launch),
             Action::Copy(copy) => self.copy(stream, &copy, at.begun),
             Action::Turn => {}
@@ -194,15 +196,15 @@ impl Rehearsal {
     }
 
     /// The part of the command that runs in the step.
-    fn part(&mut self, stream: Stream, index: u32, step: Step) -> Part {
-        let Some(parts) = &mut self.parts else { return Part::Runs };
+    fn part(&mut self, stream: Stream, index: u32, step: StepContext) -> GateEffect {
+        let Some(parts) = &mut self.parts else { return GateEffect::Runs };
         let found = parts.entry(step.number).or_insert_with(|| self.kernels.parts(&self.program, step));
-        found.as_ref().map_or(Part::Runs, |parts| parts.of(stream, index))
+        found.as_ref().map_or(GateEffect::Runs, |parts| parts.of(stream, index))
     }
 
     /// Writes zeros in place of the launch's results.
     fn clear(&mut self, launch: &Launch) {
-        for span in launch.results.iter().flatten().filter_map(Tensor::span) {
+        for span in launch.results.iter().flatten().filter_map(PlacedTensor::span) {
             self.bytes_mut(Memory::Arena, span).fill(0);
         }
     }
@@ -226,26 +228,26 @@ impl Rehearsal {
         self.bytes_mut(Memory::Arena, launch.workspace.clone()).fill(POISON);
     }
 
-    fn launch(&mut self, index: u32, launch: &Launch, step: Step) {
+    fn launch(&mut self, index: u32, launch: &Launch, step: StepContext) {
         let is_written = |i: usize| launch.in_place.iter().any(|pair| pair.0 == i);
-        let operand = |(i, tensor): (usize, &Option<Tensor>)| match tensor {
+        let operand = |(i, tensor): (usize, &Option<PlacedTensor>)| match tensor {
             Some(tensor) if !is_written(i) => match tensor.span() {
-                Some(span) => Buffer::copied(self.bytes(Memory::Arena, span)),
-                None => Buffer::copied(self.kernels.known(tensor.content)),
+                Some(span) => AlignedBytes::copied(self.bytes(Memory::Arena, span)),
+                None => AlignedBytes::copied(self.kernels.known(tensor.content)),
             },
-            _ => Buffer::default(),
+            _ => AlignedBytes::default(),
         };
-        let operands: Vec<Buffer> = launch.operands.iter().enumerate().map(operand).collect();
+        let operands: Vec<AlignedBytes> = launch.operands.iter().enumerate().map(operand).collect();
         let spans: Vec<Option<Range<u64>>> =
-            launch.results.iter().map(|t| t.as_ref().and_then(Tensor::span)).collect();
+            launch.results.iter().map(|t| t.as_ref().and_then(PlacedTensor::span)).collect();
         let result = |span: &Option<Range<u64>>| match span {
-            Some(span) => Buffer::copied(self.bytes(Memory::Arena, span.clone())),
-            None => Buffer::default(),
+            Some(span) => AlignedBytes::copied(self.bytes(Memory::Arena, span.clone())),
+            None => AlignedBytes::default(),
         };
-        let mut results: Vec<Buffer> = spans.iter().map(result).collect();
-        let mut workspace = Buffer::copied(self.bytes(Memory::Arena, launch.workspace.clone()));
-        let slices: Vec<&[u8]> = operands.iter().map(Buffer::get).collect();
-        let mut into: Vec<&mut [u8]> = results.iter_mut().map(Buffer::get_mut).collect();
+        let mut results: Vec<AlignedBytes> = spans.iter().map(result).collect();
+        let mut workspace = AlignedBytes::copied(self.bytes(Memory::Arena, launch.workspace.clone()));
+        let slices: Vec<&[u8]> = operands.iter().map(AlignedBytes::get).collect();
+        let mut into: Vec<&mut [u8]> = results.iter_mut().map(AlignedBytes::get_mut).collect();
         self.kernels.get(index).run(Io::new(&slices, &mut into, workspace.get_mut()), step);
         for (span, buffer) in spans.into_iter().zip(&results) {
             if let Some(span) = span {

@@ -4,16 +4,16 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use lmsc_ir::program::{Checked, Given, Launch, Memory, Output, Program, Role, Stream, Tensor};
+use lmsc_ir::program::{Checked, Given, Launch, Memory, Output, PlacedTensor, Program, Role, Stream};
 use lmsc_ir::{Bytes, Data};
-use lmsc_kernels::kernel::Step;
+use lmsc_kernels::kernel::StepContext;
 
 use super::chunks::{Fragmentation, apart};
 use super::device::Tensors;
 use super::drive::{Drive, drive};
 use super::host::Host;
 use super::kernels::{Kernels, NotReady};
-use super::{Link, Measured, pages};
+use super::{HostLink, Measurements, pages};
 
 /// Why a run did not start, or ended early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -119,7 +119,7 @@ fn called(memory: Memory) -> &'static str {
 }
 
 /// Callbacks during a run. All of them are called from the compute thread.
-pub trait Watch {
+pub trait StepObserver {
     /// Called at the caller's turn, before each step. `Err` aborts the run; [`Turn::end`] ends it.
     ///
     /// # Errors
@@ -133,12 +133,12 @@ pub trait Watch {
     fn launched(
         &mut self,
         _launch: &Launch,
-        _bytes: &dyn Fn(&Tensor) -> Result<Vec<u8>, String>,
+        _bytes: &dyn Fn(&PlacedTensor) -> Result<Vec<u8>, String>,
     ) -> Result<(), String> {
         Ok(())
     }
 
-    /// Whether [`launched`](Watch::launched) is needed: a device then runs kernels one by one, and reports each.
+    /// Whether [`launched`](StepObserver::launched) is needed: a device then runs kernels one by one, and reports each.
     fn looks(&self) -> bool {
         false
     }
@@ -167,7 +167,7 @@ impl<'a> Turn<'a> {
     ///
     /// # Errors
     /// [`RunError::Device`] if the device failed meanwhile, else [`RunError::Stopped`].
-    pub fn taken_by(mut self, watch: &mut dyn Watch) -> Result<bool, RunError> {
+    pub fn taken_by(mut self, watch: &mut dyn StepObserver) -> Result<bool, RunError> {
         let taken = watch.turn(&mut self);
         match self.failed.into_inner() {
             Some(failure) => Err(RunError::Device(failure)),
@@ -206,9 +206,9 @@ impl<'a> Turn<'a> {
 
 /// A program on the host, with the values of its variables.
 #[derive(Debug)]
-pub struct Session {
+pub struct HostSession {
     host: Host,
-    names: BTreeMap<String, (Memory, Tensor)>,
+    names: BTreeMap<String, (Memory, PlacedTensor)>,
     /// Use of chunks, if the program runs in chunks.
     pub fragmentation: Option<Fragmentation>,
     /// Whether an earlier run has left outputs.
@@ -221,30 +221,30 @@ pub struct Session {
     pub traces: bool,
 }
 
-impl Session {
+impl HostSession {
     /// The program, ready to run: all memory is allocated, and the model's data is copied to its place; the rest is zero. The
     /// session's own program no longer holds the model's data.
     ///
     /// # Errors
     /// [`RunError::NotReady`], [`RunError::NoMemory`].
-    pub fn new(program: Checked, link: Link) -> Result<Session, RunError> {
-        Session::on(program, link, None)
+    pub fn new(program: Checked, link: HostLink) -> Result<HostSession, RunError> {
+        HostSession::on(program, link, None)
     }
 
-    /// The program, ready to run as by [`Session::new`], but in chunks of `chunk` bytes instead of one arena: as many as fit the
+    /// The program, ready to run as by [`HostSession::new`], but in chunks of `chunk` bytes instead of one arena: as many as fit the
     /// budget or, without one, as the program needs.
     ///
     /// # Errors
-    /// [`RunError::Chunk`], [`RunError::Chunks`], [`RunError::Many`], and those of [`Session::new`].
+    /// [`RunError::Chunk`], [`RunError::Chunks`], [`RunError::Many`], and those of [`HostSession::new`].
     ///
     /// # Source
     /// OOC §4.
     pub fn in_chunks(
         program: &Checked,
-        link: Link,
+        link: HostLink,
         chunk: u64,
         budget: Option<u64>,
-    ) -> Result<Session, RunError> {
+    ) -> Result<HostSession, RunError> {
         if !(pages::LEAST..=pages::LARGEST).contains(&chunk) || !chunk.is_multiple_of(pages::LEAST) {
             return Err(RunError::Chunk { bytes: chunk });
         }
@@ -259,11 +259,11 @@ impl Session {
             return Err(RunError::Many { chunks: needed });
         }
         let program = Checked::new(program).expect("less shares an address than before");
-        let session = Session::on(program, link, Some((chunk, chunks)))?;
-        Ok(Session { fragmentation: Some(fragmentation), ..session })
+        let session = HostSession::on(program, link, Some((chunk, chunks)))?;
+        Ok(HostSession { fragmentation: Some(fragmentation), ..session })
     }
 
-    fn on(program: Checked, link: Link, chunks: Option<(u64, u64)>) -> Result<Session, RunError> {
+    fn on(program: Checked, link: HostLink, chunks: Option<(u64, u64)>) -> Result<HostSession, RunError> {
         let kernels = Kernels::prepare(&program)?;
         let mut host = Host::new(program, kernels, link, chunks)
             .map_err(|(memory, bytes)| RunError::NoMemory { memory, bytes })?;
@@ -286,7 +286,15 @@ impl Session {
             host.bytes(memory, span).copy_from_slice(&bytes);
         }
         host.forget_data();
-        Ok(Session { host, names, fragmentation: None, has_left: false, steps: 0, seed: 0, traces: false })
+        Ok(HostSession {
+            host,
+            names,
+            fragmentation: None,
+            has_left: false,
+            steps: 0,
+            seed: 0,
+            traces: false,
+        })
     }
 
     /// The program.
@@ -335,8 +343,8 @@ impl Session {
     ///
     /// # Errors
     /// [`RunError::Stopped`], with the message of the watch; [`RunError::Copy`]; [`RunError::NoThread`].
-    pub fn run(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
-        let start = Step { number: self.steps, seed: self.seed };
+    pub fn run(&mut self, steps: u64, watch: &mut dyn StepObserver) -> Result<Measurements, RunError> {
+        let start = StepContext { number: self.steps, seed: self.seed };
         let what = Drive { steps, start, has_left: self.has_left, traces: self.traces };
         let measured = drive(&self.host, self.host.program(), what, watch)?;
         self.has_left = true;

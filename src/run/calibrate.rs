@@ -10,10 +10,11 @@ use lmsc_ir::program::{Checked, Program, Stream};
 use lmsc_ir::{Bytes, Graph, words};
 use lmsc_onnx::key;
 use lmsc_passes::{PassCx, Pipeline};
-use lmsc_plan::cost::{Measured, Profile, signature};
-use lmsc_plan::target::{Duplex, Link};
+use lmsc_plan::cost::{MeasuredCost, Profile, signature};
+use lmsc_plan::problem::Duplex;
+use lmsc_plan::target::TargetLink;
 use lmsc_plan::{Costs, planners};
-use lmsc_runtime::{RunError, Turn, Watch};
+use lmsc_runtime::{RunError, StepObserver, Turn};
 
 use super::runner::Runner;
 use super::tensors::{self, Files};
@@ -55,14 +56,14 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     // Before the step allocates its memory: a device may not have enough for both.
     let most = budget.map_or(MOST, |budget| (budget.0 / 4).clamp(LEAST, MOST));
     let link = link_of(device, most).map_err(|e| not_ready(&subject, e))?;
-    let costs = if budget.is_none_or(|budget| budget.0 >= 2 * cuda::Costs::BYTES) {
+    let costs = if budget.is_none_or(|budget| budget.0 >= 2 * cuda::Overheads::BYTES) {
         costs_of(device).map_err(|e| not_ready(&subject, e))?
     } else {
         None
     };
     let open = open_inputs(&program);
     let options = RunOptions { require_libraries: args.require_libraries, ..RunOptions::default() };
-    let unlimited = lmsc_runtime::Link::default();
+    let unlimited = lmsc_runtime::HostLink::default();
     let session = Runner::new(program, device, &options, unlimited, budget.map(|budget| budget.0));
     let mut session = session.map_err(|e| not_ready(&subject, e))?;
     for (name, ty) in &open {
@@ -85,7 +86,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     let count = by_signature.len();
     for (signature, (times, workspace)) in by_signature {
         let nanos = times.iter().sum::<Duration>().as_nanos() as u64 / times.len().max(1) as u64;
-        profile.insert(signature, Measured { nanos, workspace });
+        profile.insert(signature, MeasuredCost { nanos, workspace });
     }
     let text = profile.to_json();
     crate::write_atomically(&args.output, |w| w.write_all(text.as_bytes()))?;
@@ -179,7 +180,7 @@ fn shares(program: &Program, graph: &Graph, cx: &PassCx, timed: &[Timed]) -> BTr
     times
 }
 
-fn link_text(link: &Link) -> String {
+fn link_text(link: &TargetLink) -> String {
     let rate = |bytes: u64| format!("{:.2} GB/s", bytes as f64 / 1e9);
     let beside = |bytes: Option<u64>| bytes.map(rate).unwrap_or_default();
     format!(
@@ -192,7 +193,7 @@ fn link_text(link: &Link) -> String {
     )
 }
 
-fn costs_text(costs: cuda::Costs) -> String {
+fn costs_text(costs: cuda::Overheads) -> String {
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
     format!(
         "besides: {:.2} µs a launch, {:.2} µs a wait for another stream; {:.3} ms a GiB of memory, {:.3} ms pinned\n",
@@ -206,7 +207,7 @@ fn costs_text(costs: cuda::Costs) -> String {
 /// A watch that does nothing.
 struct Nobody;
 
-impl Watch for Nobody {
+impl StepObserver for Nobody {
     fn turn(&mut self, _: &mut Turn<'_>) -> Result<(), String> {
         Ok(())
     }
@@ -218,14 +219,14 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 /// The costs of a GPU other than operators and copies: launches, waits and allocations; `None` on the host.
-fn costs_of(device: Device) -> Result<Option<cuda::Costs>, RunError> {
+fn costs_of(device: Device) -> Result<Option<cuda::Overheads>, RunError> {
     let Device::Cuda { ordinal, .. } = device else { return Ok(None) };
-    let compiler = cuda::Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()))?;
-    cuda::Costs::measure(ordinal, &compiler).map(Some)
+    let compiler = cuda::KernelCompiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()))?;
+    cuda::Overheads::measure(ordinal, &compiler).map(Some)
 }
 
 /// The bandwidths and latency between the device and the host, measured with copies of at most `most` bytes.
-pub(crate) fn link_of(device: Device, most: u64) -> Result<Link, RunError> {
+pub(crate) fn link_of(device: Device, most: u64) -> Result<TargetLink, RunError> {
     match device {
         Device::Host => std::thread::scope(|scope| {
             let threads = [Copier::new(scope, Stream::Out)?, Copier::new(scope, Stream::In)?];
@@ -249,7 +250,7 @@ pub(crate) const MOST: u64 = 32 << 20;
 fn link(
     most: u64,
     mut time: impl FnMut(Stream, u64, bool) -> Result<Duration, RunError>,
-) -> Result<Link, RunError> {
+) -> Result<TargetLink, RunError> {
     let mut typical = |way, bytes, beside, times: usize| {
         // The first copy runs with cold memory and caches.
         let all = (0..=times).map(|_| time(way, bytes, beside)).collect::<Result<Vec<_>, _>>()?;
@@ -266,7 +267,7 @@ fn link(
         Ok::<_, RunError>(((bytes as f64 / seconds.max(1e-9)) as u64).max(1))
     };
     let [out, into] = [rate(Stream::Out, false)?, rate(Stream::In, false)?];
-    Ok(Link {
+    Ok(TargetLink {
         duplex: Duplex::Full,
         out_bytes_per_second: out,
         in_bytes_per_second: into,

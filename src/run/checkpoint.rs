@@ -150,7 +150,7 @@ impl Checkpoint {
 /// The metadata of the file that is resumed.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) if there are none, or if their format is newer than this program.
+/// [`ErrorKind::Input`](crate::ErrorKind) if there are none, or if their format is newer than this program.
 pub(super) fn says(path: &Path, tensors: &Tensors) -> Result<Says, Error> {
     let Some(says) = tensors.says.as_deref().and_then(|text| serde_json::from_str::<Says>(text).ok()) else {
         let help = "give a file that --save wrote; parameters alone are given with --params";
@@ -171,7 +171,7 @@ impl Says {
     /// Refuses to resume `before` if the next step would not be the next one of that run.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) with everything that is missing or different.
+    /// [`ErrorKind::Input`](crate::ErrorKind) with everything that is missing or different.
     pub(super) fn follows(&self, before: &Says, path: &Path) -> Result<(), Error> {
         let mut wrong = Vec::new();
         if before.format > 1 && before.skip_closed != self.skip_closed {
@@ -202,7 +202,7 @@ impl Says {
     /// record now are left to the caller.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) with everything that is different.
+    /// [`ErrorKind::Input`](crate::ErrorKind) with everything that is different.
     pub(super) fn follows_constants(&self, before: &Says, path: &Path) -> Result<(), Error> {
         let is_there = |name: &&String| self.values.contains_key(*name);
         let known = before.values.iter().filter(|(name, _)| is_there(name));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use lmsc_cuda::{self as cuda, Float, Found, Kind, Listed, Precision};
+use lmsc_cuda::{self as cuda, CallKind, FloatType, Found, Listed, Precision};
 use lmsc_ir::program::{Checked, Stream};
 use lmsc_ir::{Bytes, ElementType, Graph, words};
 use lmsc_plan::{Costs, Target};
@@ -35,9 +35,9 @@ impl Floored {
             Stream::In => target.link.in_bytes_per_second,
         };
         let element = match call.factors {
-            Float::F32 => ElementType::Float,
-            Float::F16 => ElementType::Float16,
-            Float::Bf16 => ElementType::Bfloat16,
+            FloatType::F32 => ElementType::Float,
+            FloatType::F16 => ElementType::Float16,
+            FloatType::Bf16 => ElementType::Bfloat16,
         };
         // Calls other than products count as single precision.
         let flops = target.compute.flops_per_second.of(element);
@@ -56,11 +56,11 @@ impl Floored {
 
     fn kind(&self) -> &'static str {
         match (&self.call.kind, self.call.stream) {
-            (Kind::Kernel { .. }, _) => "kernel",
-            (Kind::Product { .. }, _) => "product",
-            (Kind::Convolution { .. }, _) => "convolution",
-            (Kind::Copy, Stream::In) => "copy in",
-            (Kind::Copy, _) => "copy out",
+            (CallKind::Kernel { .. }, _) => "kernel",
+            (CallKind::Product { .. }, _) => "product",
+            (CallKind::Convolution { .. }, _) => "convolution",
+            (CallKind::Copy, Stream::In) => "copy in",
+            (CallKind::Copy, _) => "copy out",
         }
     }
 
@@ -68,11 +68,11 @@ impl Floored {
     fn text(&self) -> String {
         let dims = |extents: &[i32]| extents.iter().map(i32::to_string).collect::<Vec<_>>().join("x");
         match &self.call.kind {
-            Kind::Kernel { name, operators: 1, .. } => name.clone(),
-            Kind::Kernel { operators, .. } => format!("fused, {operators} operators"),
-            Kind::Product { batch: 1, extents: [m, n, k] } => format!("{m} x {n}, sums of {k}"),
-            Kind::Product { batch, extents: [m, n, k] } => format!("{batch} of {m} x {n}, sums of {k}"),
-            Kind::Convolution { found, extents: [image, weights, _] } => {
+            CallKind::Kernel { name, operators: 1, .. } => name.clone(),
+            CallKind::Kernel { operators, .. } => format!("fused, {operators} operators"),
+            CallKind::Product { batch: 1, extents: [m, n, k] } => format!("{m} x {n}, sums of {k}"),
+            CallKind::Product { batch, extents: [m, n, k] } => format!("{batch} of {m} x {n}, sums of {k}"),
+            CallKind::Convolution { found, extents: [image, weights, _] } => {
                 let what = match found {
                     Found::Positions => "",
                     Found::Image => "image gradient, ",
@@ -80,7 +80,7 @@ impl Floored {
                 };
                 format!("{what}{} by {}", dims(image), dims(weights))
             }
-            Kind::Copy => String::new(),
+            CallKind::Copy => String::new(),
         }
     }
 
@@ -97,16 +97,16 @@ impl Floored {
             "bound": self.bound(),
         });
         match &self.call.kind {
-            Kind::Kernel { name, blocks, operators } => {
+            CallKind::Kernel { name, blocks, operators } => {
                 json["kernel"] = name.clone().into();
                 json["blocks"] = (*blocks).into();
                 json["operators"] = (*operators).into();
             }
-            Kind::Product { batch, extents } => {
+            CallKind::Product { batch, extents } => {
                 json["batch"] = (*batch).into();
                 json["extents"] = json!(extents);
             }
-            Kind::Convolution { found, extents: [image, weights, positions] } => {
+            CallKind::Convolution { found, extents: [image, weights, positions] } => {
                 json["computes"] = match found {
                     Found::Positions => "positions",
                     Found::Image => "image",
@@ -117,7 +117,7 @@ impl Floored {
                 json["weights"] = json!(weights);
                 json["positions"] = json!(positions);
             }
-            Kind::Copy => {}
+            CallKind::Copy => {}
         }
         json
     }
@@ -144,7 +144,7 @@ impl Total {
 /// The calls of a step on a GPU, as text or JSON.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) for a faulty file or target; [`Kind::Refusal`](crate::Kind) if the step does not
+/// [`ErrorKind::Input`](crate::ErrorKind) for a faulty file or target; [`ErrorKind::Refusal`](crate::ErrorKind) if the step does not
 /// fit.
 pub fn launches(args: &LaunchesArgs) -> Result<String, Error> {
     let path = args.input.path();
@@ -170,7 +170,7 @@ pub fn launches(args: &LaunchesArgs) -> Result<String, Error> {
 fn count_convolutions(graph: &Graph, target: &Target, calls: &mut [Listed]) {
     let costs = Costs::of(graph, target, None);
     for call in calls {
-        let Kind::Kernel { name, .. } = &call.kind else { continue };
+        let CallKind::Kernel { name, .. } = &call.kind else { continue };
         if let Some(node) = graph.node_named(&call.node).filter(|_| name.starts_with("convolve")) {
             call.operations = call.operations.max(costs.work(node).flops);
         }
@@ -282,7 +282,7 @@ fn to_text(model: &str, target: &Target, calls: &[Floored], args: &LaunchesArgs)
     }
     let mut by_name: BTreeMap<&str, Total> = BTreeMap::new();
     for call in calls {
-        if let Kind::Kernel { name, operators, .. } = &call.call.kind {
+        if let CallKind::Kernel { name, operators, .. } = &call.call.kind {
             let name = if *operators > 1 { "fused" } else { &**name };
             by_name.entry(name).or_default().add(call);
         }

@@ -25,7 +25,7 @@ use lmsc_onnx::file::Opened;
 use lmsc_onnx::key;
 use lmsc_passes::{LowerError, Lowering, PassCx, Workspaces, lower};
 use lmsc_plan::{Costs, Target};
-use lmsc_runtime::{Link, Measured, RunError, Unready};
+use lmsc_runtime::{HostLink, Measurements, RunError, Unready};
 
 use crate::budget::Budget;
 use crate::cli::{CompileArgs, Device, RunArgs, RunOptions};
@@ -37,7 +37,7 @@ use checkpoint::{Checkpoint, Origin, Value};
 pub use launches::launches;
 use report::{Prediction, Report};
 use runner::Runner;
-pub use session::{Session, Tensor};
+pub use session::{Session, TensorData};
 pub use synthetic::synthetic;
 use tensors::{Files, Tensors};
 use watch::{Fetches, Stored, Watcher, steps_input};
@@ -45,7 +45,7 @@ use watch::{Fetches, Stored, Watcher, steps_input};
 /// The number of tensors in a safetensors file; `path` is its name in messages.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) with the fault of the file.
+/// [`ErrorKind::Input`](crate::ErrorKind) with the fault of the file.
 pub fn tensors_in(bytes: &[u8], path: &Path) -> Result<usize, Error> {
     Ok(Tensors::of_bytes(bytes.to_vec().into(), path)?.types().count())
 }
@@ -56,8 +56,8 @@ const STEPS: u64 = 10;
 /// Runs a model's steps, and prints losses, times and memory.
 ///
 /// # Errors
-/// [`Kind::Refusal`](crate::Kind) if the step does not fit, or if `--check-numerics` finds a value that is not a
-/// number; [`Kind::Interrupted`](crate::Kind) if a signal ended the run; other kinds as their documentation says.
+/// [`ErrorKind::Refusal`](crate::ErrorKind) if the step does not fit, or if `--check-numerics` finds a value that is not a
+/// number; [`ErrorKind::Interrupted`](crate::ErrorKind) if a signal ended the run; other kinds as their documentation says.
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     check_targets(&args.options, args.report.as_deref())?;
     let path = args.input.path();
@@ -143,7 +143,7 @@ fn not_fixed(options: &RunOptions, fixed: &[String]) -> Result<(), Error> {
 /// Refuses output paths that cannot be written, before the run starts.
 ///
 /// # Errors
-/// [`Kind::Input`](crate::Kind) with the path.
+/// [`ErrorKind::Input`](crate::ErrorKind) with the path.
 pub(crate) fn check_targets(options: &RunOptions, report: Option<&Path>) -> Result<(), Error> {
     let targets = [&options.save, &options.out, &options.trace].into_iter().flatten();
     targets.map(|path| &**path).try_for_each(emit::check_target)?;
@@ -279,7 +279,8 @@ impl Job<'_> {
         let Job { cx, options, device, .. } = *self;
         let changed = |e: std::io::Error| Error::new(Code::File, e.to_string());
         let check = || self.mapped.iter().try_for_each(|file| file.check()).map_err(changed);
-        let link = Link { out_bytes_per_second: bandwidth, in_bytes_per_second: bandwidth, latency_nanos: 0 };
+        let link =
+            HostLink { out_bytes_per_second: bandwidth, in_bytes_per_second: bandwidth, latency_nanos: 0 };
         let (sizes, open) = ([program.arena, program.extent()], open_inputs(&program));
         check()?;
         let session = Runner::new(program, device, options, link, cx.whole_budget().map(|budget| budget.0));
@@ -339,8 +340,8 @@ impl Steps<'_> {
         &mut self,
         session: &mut Runner,
         mut watch: Watcher<'w>,
-    ) -> Result<(Measured, Watcher<'w>), Error> {
-        let mut measured = Measured::default();
+    ) -> Result<(Measurements, Watcher<'w>), Error> {
+        let mut measured = Measurements::default();
         loop {
             let left = self.steps - measured.steps.len() as u64;
             let asked = self.options.save_every.unwrap_or(left).min(left);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lmsc_ir::program::{Action, Memory, Program, Stream, Until, residencies};
 use lmsc_ir::{Graph, Name, NodeId, Phases};
-use lmsc_runtime::{Event, Measured};
+use lmsc_runtime::{Event, Measurements};
 use serde_json::{Value, json};
 
 use super::report::{Prediction, Report};
@@ -21,7 +21,7 @@ pub(super) fn data(
     path: &Path,
     graph: &Graph,
     session: &Runner,
-    measured: &Measured,
+    measured: &Measurements,
     report: &Report,
     prediction: &Prediction,
 ) -> Value {
@@ -94,7 +94,7 @@ pub(super) fn data(
 }
 
 /// Start and end of the step with the median time, from the start of the run.
-fn typical(program: &Program, measured: &Measured) -> (Duration, Duration) {
+fn typical(program: &Program, measured: &Measurements) -> (Duration, Duration) {
     let is_turn = |event: &&Event| {
         event.stream == Stream::Compute
             && program.stream(event.stream)[event.command as usize].action.is_turn()
@@ -171,7 +171,7 @@ fn simulated_memory(graph: &Graph, program: &Program, prediction: &Prediction) -
 }
 
 /// The time of each node, simulated and as the measured median, those with the largest difference first.
-fn nodes(graph: &Graph, program: &Program, measured: &Measured, prediction: &Prediction) -> Vec<Value> {
+fn nodes(graph: &Graph, program: &Program, measured: &Measurements, prediction: &Prediction) -> Vec<Value> {
     let mut times: BTreeMap<(Stream, u32), Vec<Duration>> = BTreeMap::new();
     for event in &measured.events {
         let time = event.ended.saturating_sub(event.begun);

@@ -9,7 +9,7 @@ use lmsc_ir::{Bytes, Graph, NodeId, words};
 use lmsc_passes::PassCx;
 use lmsc_plan::cost::{Cost, stream_nanos};
 use lmsc_plan::{Costs, Execution, Target};
-use lmsc_runtime::{Fragmentation, Measured};
+use lmsc_runtime::{Fragmentation, Measurements};
 use serde_json::json;
 
 use super::runner::{Gpu, Runner};
@@ -114,7 +114,7 @@ impl Report {
     pub(super) fn new(
         cx: &PassCx,
         session: &Runner,
-        measured: &Measured,
+        measured: &Measurements,
         first: u64,
         losses: Vec<f32>,
         prediction: &Prediction,

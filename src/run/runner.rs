@@ -2,17 +2,17 @@
 
 use std::cmp::Reverse;
 
-use lmsc_cuda::{self as cuda, Compiler, LibraryFacts};
+use lmsc_cuda::{self as cuda, KernelCompiler, LibraryFacts};
 use lmsc_ir::program::{Action, Checked, Launch, Program, Stream};
-use lmsc_runtime::{Fragmentation, Link, Measured, RunError, Session, Turn, Watch};
+use lmsc_runtime::{Fragmentation, HostLink, HostSession, Measurements, RunError, StepObserver, Turn};
 
 use crate::cli::{Device, RunOptions};
 use crate::load;
 
 /// A session on the host, or on a device of CUDA.
 pub(super) enum Runner {
-    Host(Box<Session>),
-    Cuda(Box<cuda::Session>),
+    Host(Box<HostSession>),
+    Cuda(Box<cuda::CudaSession>),
 }
 
 /// Facts about a GPU.
@@ -45,7 +45,7 @@ fn waits_for_copies(program: &Program) -> Vec<(u32, usize)> {
 /// A watch that does nothing.
 struct Unwatched;
 
-impl Watch for Unwatched {
+impl StepObserver for Unwatched {
     fn turn(&mut self, _turn: &mut Turn<'_>) -> Result<(), String> {
         Ok(())
     }
@@ -67,17 +67,18 @@ impl Runner {
         program: Checked,
         device: Device,
         options: &RunOptions,
-        link: Link,
+        link: HostLink,
         budget: Option<u64>,
     ) -> Result<Runner, RunError> {
         Ok(match (device, options.chunk) {
             (Device::Cuda { ordinal, graph, precision, own_kernels }, chunk) => {
-                let compiler = Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
+                let compiler =
+                    KernelCompiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
                 // Without a driver, a compiler is useless, so a missing driver is reported first.
                 cuda::probe(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
                 let (require_libraries, without_waits) = (options.require_libraries, options.without_waits);
                 let single_kernels = false;
-                let options = cuda::Options {
+                let options = cuda::CudaOptions {
                     ordinal,
                     graph,
                     precision,
@@ -88,8 +89,10 @@ impl Runner {
                 };
                 let compiler = compiler?;
                 let mut session = match chunk {
-                    Some(chunk) => cuda::Session::in_chunks(&program, options, &compiler, chunk.0, budget)?,
-                    None => cuda::Session::new(program, options, &compiler)?,
+                    Some(chunk) => {
+                        cuda::CudaSession::in_chunks(&program, options, &compiler, chunk.0, budget)?
+                    }
+                    None => cuda::CudaSession::new(program, options, &compiler)?,
                 };
                 load::warn(&session.fallbacks());
                 if let Some(count) = without_waits {
@@ -106,9 +109,9 @@ impl Runner {
                 Runner::Cuda(Box::new(session))
             }
             (Device::Host, Some(chunk)) => {
-                Runner::Host(Box::new(Session::in_chunks(&program, link, chunk.0, budget)?))
+                Runner::Host(Box::new(HostSession::in_chunks(&program, link, chunk.0, budget)?))
             }
-            (Device::Host, None) => Runner::Host(Box::new(Session::new(program, link)?)),
+            (Device::Host, None) => Runner::Host(Box::new(HostSession::new(program, link)?)),
         })
     }
 
@@ -180,7 +183,7 @@ impl Runner {
         either!(self, session => session.set(name, bytes))
     }
 
-    pub(super) fn run(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
+    pub(super) fn run(&mut self, steps: u64, watch: &mut dyn StepObserver) -> Result<Measurements, RunError> {
         either!(self, session => session.run(steps, watch))
     }
 

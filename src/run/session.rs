@@ -17,7 +17,7 @@ use crate::{Code, Compiled, Error, device};
 
 /// The elements of a tensor, with their type and extents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tensor {
+pub struct TensorData {
     /// The element type and the extents.
     pub ty: TensorType,
     /// The elements in row-major order, little-endian.
@@ -163,7 +163,7 @@ impl Session {
     /// Sets an input, a variable or a parameter that no step changes.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) with the name, if the step does not have it or the value has another type.
+    /// [`ErrorKind::Input`](crate::ErrorKind) with the name, if the step does not have it or the value has another type.
     pub fn set(&mut self, name: &str, ty: Option<&TensorType>, bytes: &[u8]) -> Result<(), Error> {
         self.put(name, ty, bytes)?;
         let ty = &self.settable[name];
@@ -195,27 +195,27 @@ impl Session {
     /// The value of an input, a variable, a constant or an output of the last step.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) for an unknown name.
-    pub fn get(&mut self, name: &str) -> Result<Tensor, Error> {
+    /// [`ErrorKind::Input`](crate::ErrorKind) for an unknown name.
+    pub fn get(&mut self, name: &str) -> Result<TensorData, Error> {
         let Some(ty) = self.settable.get(name).or_else(|| self.outputs.get(name)).cloned() else {
             let names = self.settable.keys().chain(self.outputs.keys()).map(|name| &**name);
             let instead = words::instead(name, names, "values");
             return Err(Error::new(Code::Values, format!("the step has no `{name}`; {instead}")));
         };
         let bytes = self.runner.get(name).unwrap_or_default();
-        Ok(Tensor { ty, bytes })
+        Ok(TensorData { ty, bytes })
     }
 
     /// Runs one step with these inputs: name, type if it is to be checked, bytes. Returns the outputs, without the
     /// next values of variables.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) if an input has the wrong name, type or size, or has no value;
-    /// [`Kind::Refusal`](crate::Kind) if the device fails.
+    /// [`ErrorKind::Input`](crate::ErrorKind) if an input has the wrong name, type or size, or has no value;
+    /// [`ErrorKind::Refusal`](crate::ErrorKind) if the device fails.
     pub fn step<'a, T: Into<Option<&'a TensorType>>>(
         &mut self,
         inputs: impl IntoIterator<Item = (&'a str, T, &'a [u8])>,
-    ) -> Result<BTreeMap<String, Tensor>, Error> {
+    ) -> Result<BTreeMap<String, TensorData>, Error> {
         self.advance(inputs)?;
         let names: Vec<String> = self.outputs().map(|(name, _)| name.to_owned()).collect();
         names.into_iter().map(|name| Ok((name.clone(), self.get(&name)?))).collect()
@@ -271,8 +271,8 @@ impl Session {
     /// The values of all variables.
     ///
     /// # Errors
-    /// [`Kind::Refusal`](crate::Kind) after a failed step.
-    pub fn state(&mut self) -> Result<BTreeMap<String, Tensor>, Error> {
+    /// [`ErrorKind::Refusal`](crate::ErrorKind) after a failed step.
+    pub fn state(&mut self) -> Result<BTreeMap<String, TensorData>, Error> {
         self.is_whole()?;
         let names: Vec<String> = self.variables.keys().cloned().collect();
         names.into_iter().map(|name| Ok((name.clone(), self.get(&name)?))).collect()
@@ -293,7 +293,7 @@ impl Session {
     /// `lmsc run --save` does.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) if the file cannot be written, or cannot hold a variable's type.
+    /// [`ErrorKind::Input`](crate::ErrorKind) if the file cannot be written, or cannot hold a variable's type.
     pub fn save(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.is_whole()?;
         let path = path.as_ref();
@@ -308,7 +308,7 @@ impl Session {
     /// inputs that were set once. The caller sets the inputs of each step again.
     ///
     /// # Errors
-    /// [`Kind::Input`](crate::Kind) if the file belongs to another step, or if a constant of the model is
+    /// [`ErrorKind::Input`](crate::ErrorKind) if the file belongs to another step, or if a constant of the model is
     /// different.
     pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::ProgressBar;
-use lmsc_ir::program::{Launch, Program, Role, Tensor};
+use lmsc_ir::program::{Launch, PlacedTensor, Program, Role};
 use lmsc_ir::{ElementType, Graph, Name, Phases, Storages, Type, ValueId, copied_elements, words};
-use lmsc_runtime::{Turn, Watch};
+use lmsc_runtime::{StepObserver, Turn};
 
 use super::Feed;
 use super::runner::Runner;
@@ -99,7 +99,7 @@ pub(super) fn steps_input(program: &Program) -> Option<String> {
     program.given.iter().find(is_count).map(|given| given.tensor.name.to_string())
 }
 
-impl Watch for Watcher<'_> {
+impl StepObserver for Watcher<'_> {
     fn turn(&mut self, turn: &mut Turn<'_>) -> Result<(), String> {
         if self.signal.load(Ordering::Relaxed) {
             turn.end();
@@ -127,7 +127,7 @@ impl Watch for Watcher<'_> {
     fn launched(
         &mut self,
         launch: &Launch,
-        bytes: &dyn Fn(&Tensor) -> Result<Vec<u8>, String>,
+        bytes: &dyn Fn(&PlacedTensor) -> Result<Vec<u8>, String>,
     ) -> Result<(), String> {
         if self.checks {
             for tensor in launch.results.iter().flatten() {

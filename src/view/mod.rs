@@ -222,7 +222,7 @@ fn after(plan: &Plan, held: &[schedule::Held]) -> Vec<Value> {
     for op in problem.ops.iter().filter(|op| op.phase == Phase::Forward) {
         op.produces.iter().for_each(|t| class[t.as_u32() as usize] = 1);
     }
-    let mut changes: Vec<(schedule::At, usize, i64)> = Vec::with_capacity(2 * held.len());
+    let mut changes: Vec<(schedule::EventTime, usize, i64)> = Vec::with_capacity(2 * held.len());
     for held in held.iter().filter(|held| held.bytes > 0) {
         let class = held.tensor.map_or(3, |t| class[t.as_u32() as usize]);
         changes.push((held.start, class, held.bytes as i64));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use lmsc_ir::program::Program;
 use lmsc_ir::{Bytes, Graph};
 use lmsc_onnx::proto::*;
-use lmsc_onnx::{Dims, Form, Model};
+use lmsc_onnx::{Dims, Model, SwapForm};
 use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, TFLMS};
 use lmsc_plan::cost::Profile;
 use lmsc_plan::offsets::{self, Effort, Table};
@@ -93,7 +93,7 @@ pub(crate) fn altered(model: &Model, u: &mut Unstructured<'_>) -> Result<Reached
     let dims = small(&model, u)?;
     let Some(original) = graph(&model, &dims) else { return Ok(Reached::Refused) };
     let Some(rewritten) = pipeline(&original, u)? else { return Ok(Reached::Refused) };
-    let form = *u.choose(&[Form::Function, Form::Ort])?;
+    let form = *u.choose(&[SwapForm::Function, SwapForm::Ort])?;
     let Ok(mut proto) = lmsc_onnx::export(Some(model), &rewritten, form, &BTreeMap::new()) else {
         return Ok(Reached::Refused);
     };
@@ -308,7 +308,7 @@ fn equal(a: &Graph, b: &Graph, what: &dyn Fn() -> String) {
 
 /// Writes the graph in both forms and reads it again.
 fn exported(model: Option<&Model>, original: &Graph, rewritten: &Graph, dims: &Dims) {
-    for form in [Form::Function, Form::Ort] {
+    for form in [SwapForm::Function, SwapForm::Ort] {
         let proto = match lmsc_onnx::export(model.cloned(), rewritten, form, &BTreeMap::new()) {
             Ok(proto) => proto,
             // The text form holds no bytes, and sequences have no ONNX tensor type.

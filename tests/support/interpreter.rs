@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::mem::take;
 
 use lmsc_ir::{Data, Def, Graph, NodeId, Storages, Type, ValueId};
-use lmsc_kernels::{Io, Kernel, PrepareError, Spec, Step, prepare};
+use lmsc_kernels::{Io, Kernel, PrepareError, Spec, StepContext, prepare};
 
 /// Values of more bytes are not computed before the step, even where they could be.
 const LARGEST_CONSTANT: u64 = 1 << 16;
@@ -103,7 +103,7 @@ impl Interpreter {
                 let mut results: Vec<Buffer> = node.results.iter().map(|v| Buffer::zeroed(size(v))).collect();
                 let mut slices: Vec<&mut [u8]> = results.iter_mut().map(Buffer::get_mut).collect();
                 let mut workspace = Buffer::zeroed(kernel.workspace().0 as usize);
-                kernel.run(Io::new(&operands, &mut slices, workspace.get_mut()), Step::default());
+                kernel.run(Io::new(&operands, &mut slices, workspace.get_mut()), StepContext::default());
                 constants
                     .extend(node.results.iter().zip(results).filter_map(|(v, buffer)| Some(((*v)?, buffer))));
                 continue;
@@ -155,7 +155,7 @@ impl Interpreter {
     }
 
     /// Runs every node once. `after` sees each node with the interpreter when its results are there, and may change them.
-    pub(crate) fn run(&mut self, step: Step, mut after: impl FnMut(&mut Interpreter, NodeId)) {
+    pub(crate) fn run(&mut self, step: StepContext, mut after: impl FnMut(&mut Interpreter, NodeId)) {
         let nodes = take(&mut self.nodes);
         for node in &nodes {
             self.run_node(node, step);
@@ -164,7 +164,7 @@ impl Interpreter {
         self.nodes = nodes;
     }
 
-    fn run_node(&mut self, node: &Prepared, step: Step) {
+    fn run_node(&mut self, node: &Prepared, step: StepContext) {
         let mut results: Vec<Buffer> = node
             .results
             .iter()

@@ -7,7 +7,7 @@ use lmsc_ir::program::{Checked, Program, Role};
 use lmsc_ir::{Bytes, Graph};
 use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, lower};
 use lmsc_plan::planners::planner;
-use lmsc_runtime::{Link, Rehearsal, Session, Turn, Watch, workspaces};
+use lmsc_runtime::{HostLink, HostSession, Rehearsal, StepObserver, Turn, workspaces};
 
 /// How many steps are run.
 pub(crate) const STEPS: u64 = 3;
@@ -101,7 +101,7 @@ impl<'a, V, K: Fn(&[u8]) -> V> Feeder<'a, V, K> {
     }
 }
 
-impl<V, K: Fn(&[u8]) -> V> Watch for Feeder<'_, V, K> {
+impl<V, K: Fn(&[u8]) -> V> StepObserver for Feeder<'_, V, K> {
     fn turn(&mut self, turn: &mut Turn<'_>) -> Result<(), String> {
         if turn.has_outputs {
             let names = self.program.outputs.iter().map(|output| output.tensor.name.to_string());
@@ -119,7 +119,7 @@ impl<V, K: Fn(&[u8]) -> V> Watch for Feeder<'_, V, K> {
 /// Runs the program on three threads, as [`rehearse`] does in one.
 pub(crate) fn execute<V>(program: Program, skips: bool, keep: impl Fn(&[u8]) -> V) -> (Left<V>, u64) {
     let (outputs, given) = names(&program);
-    let mut session = Session::new(Checked::new(program.clone()).unwrap(), Link::default())
+    let mut session = HostSession::new(Checked::new(program.clone()).unwrap(), HostLink::default())
         .unwrap_or_else(|e| panic!("{e}"));
     session.seed = 5;
     session.skip_closed(skips);

@@ -31,7 +31,9 @@ fn main() -> ExitCode {
             eprintln!(
                 "        --jobs N      run up to N steps at a time and print the output of each when it ends"
             );
-            eprintln!("  tidy  check crate arrows, unsafe code, passes' tests and docs, files, wording");
+            eprintln!(
+                "  tidy  check crate arrows, unsafe code, names of types, passes' tests and docs, files, wording"
+            );
             eprintln!("\nsteps: {}", ci::STEPS.each_ref().map(|step| step.name).join(", "));
             ExitCode::from(2)
         }

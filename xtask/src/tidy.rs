@@ -3,6 +3,7 @@
 mod crates;
 mod files;
 mod glossary;
+mod names;
 mod passes;
 mod readme;
 mod source;
@@ -22,6 +23,7 @@ pub(crate) const RULES: &[Rule] = &[
     crates::members_inherit_the_lints,
     source::petgraph_stays_in_its_file,
     source::unsafe_code_is_listed_and_argued,
+    names::public_type_names_are_unique,
     passes::passes_are_registered,
     passes::passes_have_cases,
     passes::passes_are_documented,

@@ -14,7 +14,8 @@ use std::collections::HashMap;
 use std::ops::{Deref, Range};
 
 use super::{
-    Action, Command, ContentId, Launch, Mapping, Memory, Program, Role, Spans, Stream, Tensor, Transfer, Wait,
+    Action, Command, ContentId, Launch, Mapping, Memory, PlacedTensor, Program, Role, Spans, Stream,
+    Transfer, Wait,
 };
 
 /// A program that [`check()`] accepts.
@@ -26,7 +27,7 @@ impl Checked {
     ///
     /// # Errors
     /// The flaw that [`check()`] finds.
-    pub fn new(program: Program) -> Result<Checked, Flaw> {
+    pub fn new(program: Program) -> Result<Checked, ProgramFlaw> {
         check(&program)?;
         Ok(Checked(program))
     }
@@ -36,7 +37,7 @@ impl Checked {
     /// # Errors
     /// The flaw that [`check()`] finds with the addresses of that memory; also a launch two of whose addresses are the same
     /// memory.
-    pub fn mapped(program: Program, mapping: &Mapping) -> Result<Checked, Flaw> {
+    pub fn mapped(program: Program, mapping: &Mapping) -> Result<Checked, ProgramFlaw> {
         check_with(&program, Some(mapping))?;
         Ok(Checked(program))
     }
@@ -57,7 +58,7 @@ impl Deref for Checked {
 
 /// Why a program must not run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Flaw {
+pub enum ProgramFlaw {
     /// A stream is malformed.
     #[error("{command}: {what}")]
     Malformed {
@@ -102,11 +103,11 @@ pub enum Flaw {
 ///
 /// # Errors
 /// The first flaw in some order that the waits allow.
-pub fn check(program: &Program) -> Result<(), Flaw> {
+pub fn check(program: &Program) -> Result<(), ProgramFlaw> {
     check_with(program, None)
 }
 
-fn check_with(program: &Program, mapping: Option<&Mapping>) -> Result<(), Flaw> {
+fn check_with(program: &Program, mapping: Option<&Mapping>) -> Result<(), ProgramFlaw> {
     let mut checker = Checker::new(program, mapping)?;
     checker.run()?;
     checker.end()
@@ -153,10 +154,10 @@ struct At {
 const STEPS: usize = 2;
 
 impl<'a> Checker<'a> {
-    fn new(program: &'a Program, mapping: Option<&'a Mapping>) -> Result<Checker<'a>, Flaw> {
+    fn new(program: &'a Program, mapping: Option<&'a Mapping>) -> Result<Checker<'a>, ProgramFlaw> {
         let compute = program.stream(Stream::Compute);
         let malformed = |stream: Stream, index: usize, what| {
-            Err(Flaw::Malformed { command: name(program, stream, index), what })
+            Err(ProgramFlaw::Malformed { command: name(program, stream, index), what })
         };
         if !matches!(compute.first(), Some(Command { action: Action::Turn, .. })) {
             return malformed(Stream::Compute, 0, "the caller's turn does not come first");
@@ -190,7 +191,9 @@ impl<'a> Checker<'a> {
             let version = (0, given.tensor.content);
             let Some(span) = given.tensor.span() else { continue };
             let Some(places) = checker.places(given.memory, span, given.tensor.begin) else {
-                return Err(Flaw::Lost { content: program.contents[given.tensor.content].name.to_string() });
+                return Err(ProgramFlaw::Lost {
+                    content: program.contents[given.tensor.content].name.to_string(),
+                });
             };
             for (span, base) in places {
                 let held = Held { version: Some(version), base, writer: None, readers: [0; 3] };
@@ -220,11 +223,11 @@ impl<'a> Checker<'a> {
         memory: Memory,
         span: Range<u64>,
         begin: u64,
-    ) -> Result<Vec<(Range<u64>, i128)>, Flaw> {
+    ) -> Result<Vec<(Range<u64>, i128)>, ProgramFlaw> {
         self.inside(at, memory, &span)?;
         self.places(memory, span, begin).ok_or_else(|| {
             let command = name(self.program, at.stream, at.index);
-            Flaw::Malformed { command, what: "it uses addresses to which nothing is mapped" }
+            ProgramFlaw::Malformed { command, what: "it uses addresses to which nothing is mapped" }
         })
     }
 
@@ -241,7 +244,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Runs all commands of both steps.
-    fn run(&mut self) -> Result<(), Flaw> {
+    fn run(&mut self) -> Result<(), ProgramFlaw> {
         let program = self.program;
         let lengths = Stream::ALL.map(|stream| program.stream(stream).len());
         loop {
@@ -263,7 +266,7 @@ impl<'a> Checker<'a> {
             let done = self.clocks[stream as usize].len();
             if done < STEPS * lengths[stream as usize] {
                 let command = name(program, stream, done % lengths[stream as usize]);
-                return Err(Flaw::Deadlock { command });
+                return Err(ProgramFlaw::Deadlock { command });
             }
         }
         Ok(())
@@ -293,7 +296,7 @@ impl<'a> Checker<'a> {
         Some(At { stream, step, index, clock })
     }
 
-    fn execute(&mut self, at: At) -> Result<(), Flaw> {
+    fn execute(&mut self, at: At) -> Result<(), ProgramFlaw> {
         let program = self.program;
         match &program.stream(at.stream)[at.index].action {
             Action::Turn => {
@@ -312,11 +315,11 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn launch(&mut self, at: At, launch: &Launch) -> Result<(), Flaw> {
+    fn launch(&mut self, at: At, launch: &Launch) -> Result<(), ProgramFlaw> {
         self.apart(at, launch)?;
         if self.mapping.is_some_and(|mapping| !mapping.keeps_apart(launch)) {
             let command = name(self.program, at.stream, at.index);
-            return Err(Flaw::Malformed { command, what: "two of its addresses are the same memory" });
+            return Err(ProgramFlaw::Malformed { command, what: "two of its addresses are the same memory" });
         }
         for operand in launch.operands.iter().flatten() {
             self.read(at, at.step, Memory::Arena, operand)?;
@@ -331,10 +334,10 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks that the memory a kernel writes overlaps nothing else that it uses, except as declared in place.
-    fn apart(&self, at: At, launch: &Launch) -> Result<(), Flaw> {
+    fn apart(&self, at: At, launch: &Launch) -> Result<(), ProgramFlaw> {
         let malformed =
-            |what| Err(Flaw::Malformed { command: name(self.program, at.stream, at.index), what });
-        let span = |tensor: &Option<Tensor>| tensor.as_ref().and_then(Tensor::span);
+            |what| Err(ProgramFlaw::Malformed { command: name(self.program, at.stream, at.index), what });
+        let span = |tensor: &Option<PlacedTensor>| tensor.as_ref().and_then(PlacedTensor::span);
         let overlap = |a: &Range<u64>, b: &Range<u64>| a.start < b.end && b.start < a.end;
         let mut written: Vec<(Option<usize>, Range<u64>)> = Vec::new();
         let workspace = Some((None, launch.workspace.clone())).filter(|(_, span)| !span.is_empty());
@@ -354,8 +357,9 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        let size =
-            |tensor: Option<&Option<Tensor>>| tensor.and_then(Option::as_ref).map(|t| (t.at, t.bytes()));
+        let size = |tensor: Option<&Option<PlacedTensor>>| {
+            tensor.and_then(Option::as_ref).map(|t| (t.at, t.bytes()))
+        };
         for &(operand, result) in &launch.in_place {
             if size(launch.operands.get(operand)) != size(launch.results.get(result)) {
                 return malformed("what it writes in place is not one of its results");
@@ -364,25 +368,31 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    fn copy(&mut self, at: At, transfer: &Transfer) -> Result<(), Flaw> {
+    fn copy(&mut self, at: At, transfer: &Transfer) -> Result<(), ProgramFlaw> {
         let (from, to) = Transfer::direction(at.stream);
         let version = self.version(at.step, transfer.content);
         let end = transfer.begin.checked_add(transfer.bytes);
         if end.is_none_or(|end| end > self.program.contents[transfer.content].bytes.0) {
             let command = name(self.program, at.stream, at.index);
-            return Err(Flaw::Malformed { command, what: "it copies more than there is" });
+            return Err(ProgramFlaw::Malformed { command, what: "it copies more than there is" });
         }
         self.find(at, from, transfer.span(from), version, transfer.begin)?;
         self.replace(at, to, transfer.span(to), Some(version), transfer.begin)
     }
 
-    fn read(&mut self, at: At, step: usize, memory: Memory, tensor: &Tensor) -> Result<(), Flaw> {
+    fn read(
+        &mut self,
+        at: At,
+        step: usize,
+        memory: Memory,
+        tensor: &PlacedTensor,
+    ) -> Result<(), ProgramFlaw> {
         let Some(span) = tensor.span() else { return Ok(()) };
         let version = self.version(step, tensor.content);
         self.find(at, memory, span, version, tensor.begin)
     }
 
-    fn write(&mut self, at: At, memory: Memory, tensor: &Tensor) -> Result<(), Flaw> {
+    fn write(&mut self, at: At, memory: Memory, tensor: &PlacedTensor) -> Result<(), ProgramFlaw> {
         let Some(span) = tensor.span() else { return Ok(()) };
         self.replace(at, memory, span, Some((at.step, tensor.content)), tensor.begin)
     }
@@ -395,10 +405,10 @@ impl<'a> Checker<'a> {
         span: Range<u64>,
         version: Version,
         begin: u64,
-    ) -> Result<(), Flaw> {
+    ) -> Result<(), ProgramFlaw> {
         let places = self.used(at, memory, span, begin)?;
         let program = self.program;
-        let stale = || Flaw::Stale {
+        let stale = || ProgramFlaw::Stale {
             command: name(program, at.stream, at.index),
             content: program.contents[version.1].name.to_string(),
         };
@@ -426,7 +436,7 @@ impl<'a> Checker<'a> {
         span: Range<u64>,
         version: Option<Version>,
         begin: u64,
-    ) -> Result<(), Flaw> {
+    ) -> Result<(), ProgramFlaw> {
         let program = self.program;
         for (span, base) in self.used(at, memory, span, begin)? {
             for (_, held) in self.memories[memory as usize].over(span.clone()) {
@@ -443,17 +453,17 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks that the addresses are inside the memory.
-    fn inside(&self, at: At, memory: Memory, span: &Range<u64>) -> Result<(), Flaw> {
+    fn inside(&self, at: At, memory: Memory, span: &Range<u64>) -> Result<(), ProgramFlaw> {
         let bytes = if memory == Memory::Arena { self.program.arena } else { self.program.slab };
         if span.end <= bytes.0 {
             return Ok(());
         }
         let command = name(self.program, at.stream, at.index);
-        Err(Flaw::Malformed { command, what: "it uses addresses beyond the last" })
+        Err(ProgramFlaw::Malformed { command, what: "it uses addresses beyond the last" })
     }
 
     /// Checks that all persistent contents are in their place at the end of the last step.
-    fn end(&mut self) -> Result<(), Flaw> {
+    fn end(&mut self) -> Result<(), ProgramFlaw> {
         let program = self.program;
         let stays = program.given.iter().map(|given| {
             let version = match given.role {
@@ -477,7 +487,7 @@ impl<'a> Checker<'a> {
                     && memory.over(span).all(|(_, held)| held.version == Some(version) && held.base == base)
             };
             if !places.is_some_and(|places| places.into_iter().all(is_there)) {
-                return Err(Flaw::Lost { content: program.contents[tensor.content].name.to_string() });
+                return Err(ProgramFlaw::Lost { content: program.contents[tensor.content].name.to_string() });
             }
         }
         Ok(())
@@ -485,14 +495,17 @@ impl<'a> Checker<'a> {
 }
 
 /// Checks that the other command has certainly completed when this one starts.
-fn known(program: &Program, at: At, other: Option<(usize, u32)>) -> Result<(), Flaw> {
+fn known(program: &Program, at: At, other: Option<(usize, u32)>) -> Result<(), ProgramFlaw> {
     let Some((stream, count)) = other else { return Ok(()) };
     if stream == at.stream as usize || at.clock[stream] >= count {
         return Ok(());
     }
     let stream = Stream::ALL[stream];
     let index = (count as usize - 1) % program.stream(stream).len();
-    Err(Flaw::Race { command: name(program, at.stream, at.index), other: name(program, stream, index) })
+    Err(ProgramFlaw::Race {
+        command: name(program, at.stream, at.index),
+        other: name(program, stream, index),
+    })
 }
 
 /// The name of a command in messages.

@@ -17,12 +17,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{Action, ContentId, Launch, Program, Role, Stream, Tensor};
+use super::{Action, ContentId, Launch, PlacedTensor, Program, Role, Stream};
 use crate::{TensorType, ops};
 
 /// How much of a command runs in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum GateEffect {
     /// It runs as usual.
     Runs,
     /// All results are zero, and are written without being computed; operands need not be present.
@@ -41,11 +41,11 @@ pub struct Gates {
 
 /// How much of each command runs in a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parts([Vec<Part>; 3]);
+pub struct GateEffects([Vec<GateEffect>; 3]);
 
-impl Parts {
+impl GateEffects {
     /// The part of the command of this stream at this position.
-    pub fn of(&self, stream: Stream, command: u32) -> Part {
+    pub fn of(&self, stream: Stream, command: u32) -> GateEffect {
         self.0[stream as usize][command as usize]
     }
 }
@@ -64,8 +64,9 @@ impl Gates {
         let mut gates = Gates { launches: launches.map(|(index, _)| index).collect(), idle: BTreeSet::new() };
         if !gates.launches.is_empty() {
             let parts = gates.parts(program, &vec![false; gates.launches.len()]);
-            let rests =
-                program.launches().filter(|(index, _)| parts.of(Stream::Compute, *index) == Part::Rests);
+            let rests = program
+                .launches()
+                .filter(|(index, _)| parts.of(Stream::Compute, *index) == GateEffect::Rests);
             gates.idle = rests.map(|(index, _)| index).collect();
         }
         gates
@@ -77,8 +78,8 @@ impl Gates {
     }
 
     /// The parts of all commands in a step in which these gates are closed, in the order of [`Gates::launches`].
-    pub fn parts(&self, program: &Program, closed: &[bool]) -> Parts {
-        let mut parts = Stream::ALL.map(|stream| vec![Part::Runs; program.stream(stream).len()]);
+    pub fn parts(&self, program: &Program, closed: &[bool]) -> GateEffects {
+        let mut parts = Stream::ALL.map(|stream| vec![GateEffect::Runs; program.stream(stream).len()]);
         let results = |launch: &'_ Launch| -> Vec<ContentId> {
             launch.results.iter().flatten().map(|result| result.content).collect()
         };
@@ -86,12 +87,12 @@ impl Gates {
         let shut: BTreeSet<u32> = shut.collect();
         let mut zero: BTreeSet<ContentId> = BTreeSet::new();
         for (index, launch) in program.launches() {
-            let is_zero = |operand: &Tensor| zero.contains(&operand.content);
+            let is_zero = |operand: &PlacedTensor| zero.contains(&operand.content);
             let operands: Vec<Option<bool>> =
                 launch.operands.iter().map(|operand| operand.as_ref().map(is_zero)).collect();
             let vanishes = ops::vanishes(&launch.op, &operands);
             if vanishes {
-                parts[Stream::Compute as usize][index as usize] = Part::Zero;
+                parts[Stream::Compute as usize][index as usize] = GateEffect::Zero;
             }
             if vanishes || shut.contains(&index) {
                 zero.extend(results(launch));
@@ -112,14 +113,16 @@ impl Gates {
             let mut own = own.filter_map(|(_, tensor)| tensor.as_ref());
             let may_rest = (writes.is_empty() || effects.aside) && !self.idle.contains(&index);
             if may_rest && !own.any(|result| needed.contains(&result.content)) {
-                *part = Part::Rests;
+                *part = GateEffect::Rests;
                 // The state that it would have written aside keeps its old value.
                 for &(operand, result) in writes {
-                    let of = |tensors: &[Option<Tensor>], at: usize| Some(tensors.get(at)?.as_ref()?.content);
+                    let of = |tensors: &[Option<PlacedTensor>], at: usize| {
+                        Some(tensors.get(at)?.as_ref()?.content)
+                    };
                     let stays = of(&launch.results, result).filter(|content| needed.contains(content));
                     needed.extend(stays.and_then(|_| of(&launch.operands, operand)));
                 }
-            } else if *part == Part::Runs {
+            } else if *part == GateEffect::Runs {
                 needed.extend(launch.operands.iter().flatten().map(|operand| operand.content));
             }
         }
@@ -128,10 +131,10 @@ impl Gates {
                 if let Action::Copy(copy) = &command.action
                     && !needed.contains(&copy.content)
                 {
-                    *part = Part::Rests;
+                    *part = GateEffect::Rests;
                 }
             }
         }
-        Parts(parts)
+        GateEffects(parts)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::{Launch, Tensor};
+use super::{Launch, PlacedTensor};
 
 /// The chunk of memory mapped to each address range of an arena; several ranges may have the same chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Mapping {
 
     /// Whether different addresses that the launch uses are different bytes of memory.
     pub(super) fn keeps_apart(&self, launch: &Launch) -> bool {
-        let tensors = launch.operands.iter().chain(&launch.results).flatten().filter_map(Tensor::span);
+        let tensors = launch.operands.iter().chain(&launch.results).flatten().filter_map(PlacedTensor::span);
         let mut spots: BTreeMap<u32, usize> = BTreeMap::new();
         for span in tensors.chain([launch.workspace.clone()]).filter(|span| !span.is_empty()) {
             for spot in span.start / self.chunk..span.end.div_ceil(self.chunk) {

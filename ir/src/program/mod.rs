@@ -19,8 +19,8 @@ use cranelift_entity::{PrimaryMap, entity_impl};
 
 use crate::{Attr, Bytes, Data, Name, Op, Type};
 
-pub use check::{Checked, Flaw, check};
-pub use gates::{Gates, Part, Parts};
+pub use check::{Checked, ProgramFlaw, check};
+pub use gates::{GateEffect, GateEffects, Gates};
 pub use mapping::Mapping;
 pub use order::{Clock, Order};
 pub use residency::{Residency, Until, peak_in_order, residencies};
@@ -100,7 +100,7 @@ pub struct Program {
 #[derive(Clone, Debug)]
 pub struct Given {
     /// The tensor with its address.
-    pub tensor: Tensor,
+    pub tensor: PlacedTensor,
     /// The memory that holds it.
     pub memory: Memory,
     /// Its bytes before the first step, if the model has them.
@@ -113,7 +113,7 @@ pub struct Given {
 #[derive(Clone, Debug)]
 pub struct Output {
     /// The tensor with its address.
-    pub tensor: Tensor,
+    pub tensor: PlacedTensor,
     /// The memory that holds it.
     pub memory: Memory,
 }
@@ -131,7 +131,7 @@ pub enum Role {
 
 /// An operand, a result, or a given tensor: a content at an address.
 #[derive(Clone, Debug)]
-pub struct Tensor {
+pub struct PlacedTensor {
     /// The value's name; empty for a variable's new value that the graph does not name.
     pub name: Name,
     /// Its type.
@@ -144,7 +144,7 @@ pub struct Tensor {
     pub at: Option<u64>,
 }
 
-impl Tensor {
+impl PlacedTensor {
     /// Size in bytes.
     pub fn bytes(&self) -> u64 {
         self.ty.byte_size().unwrap_or_default().0
@@ -221,9 +221,9 @@ pub struct Launch {
     /// Seed of a random operator, used together with step and run.
     pub seed: u64,
     /// Operands by position; `None` if an optional one is left out.
-    pub operands: Vec<Option<Tensor>>,
+    pub operands: Vec<Option<PlacedTensor>>,
     /// Results by position, including variables whose new value has no name; `None` if nothing is written.
-    pub results: Vec<Option<Tensor>>,
+    pub results: Vec<Option<PlacedTensor>>,
     /// `(operand, result)`: the operand's bytes are the result's, and are overwritten.
     pub in_place: Vec<(usize, usize)>,
     /// Addresses of its workspace.
@@ -301,13 +301,13 @@ impl Program {
         let mut end = 0;
         let mut see = |span: Range<u64>| end = if span.is_empty() { end } else { end.max(span.end) };
         let tensors = self.given.iter().filter(|g| g.memory == Memory::Arena).map(|g| &g.tensor);
-        tensors.filter_map(Tensor::span).for_each(&mut see);
+        tensors.filter_map(PlacedTensor::span).for_each(&mut see);
         for command in self.streams.iter().flatten() {
             match &command.action {
                 Action::Turn => {}
                 Action::Launch(launch) => {
                     let tensors = launch.operands.iter().chain(&launch.results).flatten();
-                    tensors.filter_map(Tensor::span).for_each(&mut see);
+                    tensors.filter_map(PlacedTensor::span).for_each(&mut see);
                     see(launch.workspace.clone());
                 }
                 Action::Copy(transfer) => see(transfer.span(Memory::Arena)),

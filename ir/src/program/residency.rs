@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Action, Memory, Program, Spans, Stream, Tensor, Transfer};
+use super::{Action, Memory, PlacedTensor, Program, Spans, Stream, Transfer};
 
 /// Addresses that are in use from the start of one command until others have completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub fn residencies(program: &Program) -> Vec<Residency> {
                     walk.read(Memory::Arena, operand.span(), at);
                 }
                 for (result, tensor) in launch.results.iter().enumerate() {
-                    let Some(span) = tensor.as_ref().and_then(Tensor::span) else { continue };
+                    let Some(span) = tensor.as_ref().and_then(PlacedTensor::span) else { continue };
                     if launch.in_place.iter().any(|pair| pair.1 == result) {
                         walk.read(Memory::Arena, Some(span), at)
                     } else {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Action, Command, Launch, Memory, Program, Role, Stream, Tensor, Wait};
+use super::{Action, Command, Launch, Memory, PlacedTensor, Program, Role, Stream, Wait};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,7 +62,7 @@ impl fmt::Display for Wait {
     }
 }
 
-impl fmt::Display for Tensor {
+impl fmt::Display for PlacedTensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = if self.name.is_empty() { "_" } else { &self.name };
         match self.at {
@@ -74,7 +74,7 @@ impl fmt::Display for Tensor {
 
 impl fmt::Display for Launch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |f: &mut fmt::Formatter<'_>, tensors: &[Option<Tensor>]| {
+        let list = |f: &mut fmt::Formatter<'_>, tensors: &[Option<PlacedTensor>]| {
             for (index, tensor) in tensors.iter().enumerate() {
                 f.write_str(if index == 0 { "" } else { ", " })?;
                 match tensor {

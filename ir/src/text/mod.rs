@@ -24,7 +24,7 @@ mod parse;
 mod print;
 
 pub use parse::ParseError;
-pub use print::Layout;
+pub use print::PrintOptions;
 
 use crate::Graph;
 
@@ -35,7 +35,7 @@ impl Graph {
     }
 
     /// The text form for people: long signatures are wrapped, and the layout may elide items of lists and add comments.
-    pub fn to_readable(&self, layout: &Layout) -> String {
+    pub fn to_readable(&self, layout: &PrintOptions) -> String {
         print::readable(self, layout)
     }
 

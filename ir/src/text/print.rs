@@ -14,10 +14,10 @@ const COLUMNS: usize = 132;
 /// How a graph is printed for people to read.
 ///
 /// ```
-/// use lmsc_ir::{Graph, Layout};
+/// use lmsc_ir::{Graph, PrintOptions};
 ///
 /// let graph = Graph::parse("g (float[2] x) => (float[2] y) { [a] float[2] y = Relu(x) }")?;
-/// let layout = Layout { notes: true, ..Layout::default() };
+/// let layout = PrintOptions { notes: true, ..PrintOptions::default() };
 /// assert_eq!(graph.to_readable(&layout), "\
 /// g (float[2] x) => (float[2] y)
 /// {
@@ -28,7 +28,7 @@ const COLUMNS: usize = 132;
 /// # Ok::<(), lmsc_ir::ParseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Layout {
+pub struct PrintOptions {
     /// Maximum number of items of each list that are printed; the number of the others follows. A text with elided items cannot be
     /// parsed.
     pub elide: Option<usize>,
@@ -40,11 +40,11 @@ pub(super) fn graph(graph: &Graph) -> String {
     printed(graph, None)
 }
 
-pub(super) fn readable(graph: &Graph, layout: &Layout) -> String {
+pub(super) fn readable(graph: &Graph, layout: &PrintOptions) -> String {
     printed(graph, Some(layout))
 }
 
-fn printed(graph: &Graph, layout: Option<&Layout>) -> String {
+fn printed(graph: &Graph, layout: Option<&PrintOptions>) -> String {
     let out = String::with_capacity(128 * graph.order().len());
     let mut p = Printer {
         graph,

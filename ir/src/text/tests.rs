@@ -105,12 +105,12 @@ fn what_people_read_can_be_read_back_unless_it_is_elided() {
     let graph = Graph::parse(&text).unwrap();
     assert_eq!(graph.to_text(), text);
     for notes in [false, true] {
-        let readable = graph.to_readable(&Layout { elide: None, notes });
+        let readable = graph.to_readable(&PrintOptions { elide: None, notes });
         assert!(readable.lines().all(|line| line.len() < 60), "{readable}");
         assert_eq!(Graph::parse(&readable).unwrap().to_text(), text);
         assert_eq!(readable.contains("// forward: 1 node"), notes);
     }
-    let elided = graph.to_readable(&Layout { elide: Some(2), notes: false });
+    let elided = graph.to_readable(&PrintOptions { elide: Some(2), notes: false });
     assert_eq!(
         elided,
         "g (float[2] input_0, float[2] input_1, ... 18 more) => (float[2] y)\n{\n   [a] float[2] y = Relu(input_0)\n}\n"

@@ -42,11 +42,11 @@ use say::{axis, axis_mask, extent, extents, kind, result_extent, show};
 
 /// The known facts about a value: its type, and its elements if they are few and constant.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fact {
+pub(crate) struct Fact {
     /// Element type and extents.
-    pub ty: Type,
+    pub(crate) ty: Type,
     /// The elements.
-    pub value: Option<Const>,
+    pub(crate) value: Option<Const>,
 }
 
 impl From<TensorType> for Fact {
@@ -63,11 +63,11 @@ impl From<Type> for Fact {
 
 /// A file's declaration of a value's type, as far as it is in numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Declared {
+pub(crate) struct Declared {
     /// The element type.
-    pub element: Option<ElementType>,
+    pub(crate) element: Option<ElementType>,
     /// The extents, if their number is known; `None` for an unknown one.
-    pub dims: Option<Vec<Option<u64>>>,
+    pub(crate) dims: Option<Vec<Option<u64>>>,
 }
 
 impl Declared {
@@ -77,13 +77,13 @@ impl Declared {
     }
 
     /// The type, if nothing is missing.
-    pub fn complete(&self) -> Option<TensorType> {
+    pub(crate) fn complete(&self) -> Option<TensorType> {
         let dims = self.dims.as_ref()?.iter().copied().collect::<Option<Vec<u64>>>()?;
         Some(TensorType::new(self.element?, dims))
     }
 
     /// Whether a value of type `ty` matches the declaration.
-    pub fn agrees(&self, ty: &Type) -> bool {
+    pub(crate) fn agrees(&self, ty: &Type) -> bool {
         let Type::Tensor(ty) = ty else { return self.element.is_none() && self.dims.is_none() };
         let extents = self.dims.as_ref().is_none_or(|dims| {
             dims.len() == ty.dims.len() && dims.iter().zip(&ty.dims).all(|(d, t)| d.is_none_or(|d| d == *t))
@@ -120,52 +120,52 @@ impl fmt::Display for Declared {
 
 /// One operand of a [`Query`].
 #[derive(Clone, Copy, Debug)]
-pub struct Operand<'a> {
+pub(crate) struct Operand<'a> {
     /// The value's name, for messages.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// Its type.
-    pub ty: &'a Type,
+    pub(crate) ty: &'a Type,
     /// Its elements, if they are constant.
-    pub value: Option<&'a Const>,
+    pub(crate) value: Option<&'a Const>,
 }
 
 /// A result that a [`Query`] needs.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub(crate) struct Wanted<'a> {
     /// The value's name, for messages.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// The file's declaration, if any.
-    pub declared: Option<&'a Declared>,
+    pub(crate) declared: Option<&'a Declared>,
 }
 
 /// The node that computes an operand.
 #[derive(Clone, Copy, Debug)]
-pub struct Producer<'a> {
+pub(crate) struct Producer<'a> {
     /// Its operator.
-    pub op: &'a Op,
+    pub(crate) op: &'a Op,
     /// The index of its result that is the operand.
-    pub result: usize,
+    pub(crate) result: usize,
     /// The type of its own operand 0.
-    pub operand: Option<&'a Type>,
+    pub(crate) operand: Option<&'a Type>,
 }
 
 /// A node whose result types are to be inferred.
 #[derive(Clone, Copy)]
-pub struct Query<'a> {
+pub(crate) struct Query<'a> {
     /// The node's name, for messages.
-    pub node: &'a str,
+    pub(crate) node: &'a str,
     /// The operator.
-    pub op: &'a Op,
+    pub(crate) op: &'a Op,
     /// The version of the operator's domain.
-    pub version: i64,
+    pub(crate) version: i64,
     /// Operands by position; `None` if one is left out.
-    pub operands: &'a [Option<Operand<'a>>],
+    pub(crate) operands: &'a [Option<Operand<'a>>],
     /// The node's attributes.
-    pub attributes: &'a [(Name, Attr)],
+    pub(crate) attributes: &'a [(Name, Attr)],
     /// Results by position; `None` if one is left out.
-    pub results: &'a [Option<Wanted<'a>>],
+    pub(crate) results: &'a [Option<Wanted<'a>>],
     /// The producer of the operand at a position, with copies skipped.
-    pub producer: &'a dyn Fn(usize) -> Option<Producer<'a>>,
+    pub(crate) producer: &'a dyn Fn(usize) -> Option<Producer<'a>>,
 }
 
 /// Why the type of a result is not known.
@@ -260,11 +260,6 @@ type Answer = Result<Vec<Option<Fact>>, Refusal>;
 /// Computes the results' types from the operands.
 type Rule = fn(&Cx<'_>) -> Answer;
 
-/// Whether there is a rule for the operator.
-pub fn has_rule(op: &Op) -> bool {
-    table::row(op).is_some()
-}
-
 /// Every operator that has a rule, as (domain, name), sorted.
 pub fn operators() -> Vec<(&'static str, &'static str)> {
     table::operators().into_iter().map(|(domain, name, _)| (domain, name)).collect()
@@ -296,7 +291,7 @@ pub(crate) fn adheres<'a>(query: &'a Query<'a>) -> Result<(), ShapeError> {
 /// # Errors
 /// [`ShapeError`] if the node is not valid, or has a result whose type neither a rule nor the declaration determines. A
 /// declaration that contradicts a rule is ignored.
-pub fn infer<'a>(query: &'a Query<'a>) -> Result<Vec<Option<Fact>>, ShapeError> {
+pub(crate) fn infer<'a>(query: &'a Query<'a>) -> Result<Vec<Option<Fact>>, ShapeError> {
     match table::row(query.op).map(|row| (row.rule)(&Cx { query })) {
         Some(Ok(facts)) => settle(query, facts, "the operator's rule does not cover it"),
         Some(Err(Refusal::Unknown(reason))) => settle(query, Vec::new(), &reason),

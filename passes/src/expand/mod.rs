@@ -10,7 +10,7 @@ use builder::{Builder, Constants};
 use lmsc_ir::{Graph, NodeId, Op, Phase, StorageId, Storages, Update, ValueId, reaches, words};
 
 use crate::clean_up::not_planned;
-use crate::{Kind, Outcome, Pass, PassCx, PassError, PassOption};
+use crate::{Outcome, Pass, PassCx, PassError, PassKind, PassOption};
 
 /// Expansions pass the axes of reductions as an operand, which ONNX's operators take since this version.
 const OPSET: i64 = 13;
@@ -39,8 +39,8 @@ impl Pass for ExpandTrainingOps {
         "gradient and optimizer operators of onnxruntime as standard ones, for runtimes that lack them"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Operators
+    fn kind(&self) -> PassKind {
+        PassKind::Operators
     }
 
     fn options(&self) -> &[PassOption] {

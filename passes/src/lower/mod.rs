@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use lmsc_ir::program::{
-    Action, Command, Content, ContentId, Given, Launch, Memory, Output, Program, Role, Stream, Tensor,
+    Action, Command, Content, ContentId, Given, Launch, Memory, Output, PlacedTensor, Program, Role, Stream,
     Transfer,
 };
 use lmsc_ir::{
@@ -207,7 +207,7 @@ impl<'a> Lowerer<'a> {
     }
 
     /// The value with its current content and address.
-    fn tensor(&self, value: ValueId) -> Tensor {
+    fn tensor(&self, value: ValueId) -> PlacedTensor {
         let storage = self.storages.storage(value);
         let (content, begin) = self.holds[storage].expect("what is read was written");
         let facts = self.graph.value(value);
@@ -219,7 +219,7 @@ impl<'a> Lowerer<'a> {
             }
             false => self.places.storages[storage],
         };
-        Tensor { name: facts.name.clone(), ty: facts.ty.clone(), content, begin, at }
+        PlacedTensor { name: facts.name.clone(), ty: facts.ty.clone(), content, begin, at }
     }
 
     fn refuse<T>(&self, id: NodeId, problem: &'static str) -> Result<T, LowerError> {
@@ -260,7 +260,7 @@ impl<'a> Lowerer<'a> {
 
     fn launch(&mut self, id: NodeId, node: &Node) -> Launch {
         let operand = |value: &Option<ValueId>| value.map(|value| self.tensor(value));
-        let operands: Vec<Option<Tensor>> = node.operands.iter().map(operand).collect();
+        let operands: Vec<Option<PlacedTensor>> = node.operands.iter().map(operand).collect();
         let in_place = self.storages.in_place(self.graph, id);
         let last = in_place.iter().map(|pair| pair.1 + 1).max().unwrap_or(0).max(node.results.len());
         let results = (0..last).map(|j| {
@@ -270,7 +270,7 @@ impl<'a> Lowerer<'a> {
             let value = named.or_else(unnamed)?;
             self.new_content(value, self.storages.storage(value));
             let tensor = self.tensor(value);
-            Some(if named.is_some() { tensor } else { Tensor { name: "".into(), ..tensor } })
+            Some(if named.is_some() { tensor } else { PlacedTensor { name: "".into(), ..tensor } })
         });
         let results = results.collect();
         let workspace = self.places.workspaces.get(&id).map_or(0..0, |&(at, bytes)| at..at + bytes);

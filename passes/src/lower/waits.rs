@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use lmsc_ir::Bytes;
 use lmsc_ir::program::{
-    Action, Clock, Command, Memory, Order, Program, Role, Spans, Stream, Tensor, Transfer,
+    Action, Clock, Command, Memory, Order, PlacedTensor, Program, Role, Spans, Stream, Transfer,
 };
 
 /// The last writer of a range of addresses, if there is one, and by stream the last reader since. Commands are
@@ -88,7 +88,7 @@ pub(super) fn share_slots(program: &mut Program) {
     }
     let given = program.given.iter_mut().filter(|g| g.memory == Memory::Slab).map(|g| &mut g.tensor);
     let outputs = program.outputs.iter_mut().filter(|o| o.memory == Memory::Slab).map(|o| &mut o.tensor);
-    given.chain(outputs).for_each(|tensor: &mut Tensor| tensor.at = tensor.at.map(to));
+    given.chain(outputs).for_each(|tensor: &mut PlacedTensor| tensor.at = tensor.at.map(to));
     program.slab = Bytes(end);
 }
 

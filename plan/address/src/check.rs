@@ -6,7 +6,7 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 use lmsc_schedule::problem::{Duplex, TensorId};
 use lmsc_schedule::{self as schedule, Edge, Flaw, Instruction};
 
-use super::{Arena, Placed, Run};
+use super::{Allocation, Arena, Placed};
 
 /// A defect of a placement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum Misplaced {
     #[error("{run:?}, on the device from step {from:?} on, has no address")]
     Nowhere {
         /// The bytes.
-        run: Run,
+        run: Allocation,
         /// The step that allocates them; none for given bytes.
         from: Option<usize>,
     },
@@ -29,7 +29,7 @@ pub enum Misplaced {
     #[error("{run:?} has an address from step {from:?} on, but does not come to the device then")]
     Unknown {
         /// The bytes.
-        run: Run,
+        run: Allocation,
         /// The step named as the one that allocates them; none for given bytes.
         from: Option<usize>,
     },
@@ -37,7 +37,7 @@ pub enum Misplaced {
     #[error("{run:?} at address {address} is not inside the arena")]
     Outside {
         /// The bytes.
-        run: Run,
+        run: Allocation,
         /// The address of the first byte.
         address: u64,
     },
@@ -45,7 +45,7 @@ pub enum Misplaced {
     #[error("{run:?} at address {address} is not aligned")]
     Unaligned {
         /// The bytes.
-        run: Run,
+        run: Allocation,
         /// The address of the first byte.
         address: u64,
     },
@@ -64,9 +64,9 @@ pub enum Misplaced {
     #[error("{one:?} and {other:?} share address {address}, and no edge says which is first")]
     Overlap {
         /// One range.
-        one: Run,
+        one: Allocation,
         /// The other range.
-        other: Run,
+        other: Allocation,
         /// The first address that they share.
         address: u64,
     },
@@ -106,7 +106,7 @@ pub fn check(placed: &Placed, arena: Arena) -> Result<u64, Misplaced> {
 
 /// A range of bytes while it is on the device.
 struct Presence {
-    run: Run,
+    run: Allocation,
     bytes: u64,
     address: u64,
     from: Option<usize>,
@@ -126,8 +126,8 @@ impl Presence {
     /// The address at which the whole tensor begins.
     fn base(&self) -> Option<u64> {
         match self.run {
-            Run::Workspace(_) => Some(self.address),
-            Run::Bytes { begin, .. } => self.address.checked_sub(begin),
+            Allocation::Workspace(_) => Some(self.address),
+            Allocation::Bytes { begin, .. } => self.address.checked_sub(begin),
         }
     }
 
@@ -195,7 +195,7 @@ struct Bytes {
 
 struct Walk<'a> {
     placed: &'a Placed,
-    spots: BTreeMap<(Option<usize>, Run), u64>,
+    spots: BTreeMap<(Option<usize>, Allocation), u64>,
     /// The ranges of pieces first, then the bytes in no piece.
     bytes: Vec<Bytes>,
     of_tensor: SecondaryMap<TensorId, Vec<usize>>,
@@ -270,10 +270,10 @@ impl<'a> Walk<'a> {
     fn come(&mut self, index: usize, from: Option<usize>) -> Result<(), Misplaced> {
         let Bytes { tensor, begin, end, .. } = self.bytes[index];
         self.bytes[index].here = Some(self.presences.len());
-        self.appear(Run::Bytes { tensor, begin, end }, end - begin, from)
+        self.appear(Allocation::Bytes { tensor, begin, end }, end - begin, from)
     }
 
-    fn appear(&mut self, run: Run, bytes: u64, from: Option<usize>) -> Result<(), Misplaced> {
+    fn appear(&mut self, run: Allocation, bytes: u64, from: Option<usize>) -> Result<(), Misplaced> {
         let Some(address) = self.spots.remove(&(from, run.clone())) else {
             return Err(Misplaced::Nowhere { run, from });
         };
@@ -329,7 +329,7 @@ impl<'a> Walk<'a> {
     fn op(&mut self, step: usize, tick: u32, waits: &mut Vec<usize>) -> Result<(), Misplaced> {
         let op = &self.placed.plan.problem.ops[tick as usize];
         if op.workspace > 0 {
-            self.appear(Run::Workspace(tick), op.workspace, Some(step))?;
+            self.appear(Allocation::Workspace(tick), op.workspace, Some(step))?;
         }
         for tensor in op.touches() {
             let produced = op.produces.contains(&tensor);
@@ -359,7 +359,7 @@ impl<'a> Walk<'a> {
         if let Some(&edge) = self.edges.first() {
             return Err(Misplaced::Edge(edge));
         }
-        let first: BTreeMap<Run, u64> =
+        let first: BTreeMap<Allocation, u64> =
             self.presences.iter().filter(|p| p.from.is_none()).map(|p| (p.run.clone(), p.address)).collect();
         for bytes in self.bytes.iter().filter(|bytes| !bytes.wraps) {
             let facts = self.placed.plan.problem.tensors[bytes.tensor];

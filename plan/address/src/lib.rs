@@ -81,7 +81,7 @@ pub struct Placed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spot {
     /// The bytes.
-    pub run: Run,
+    pub run: Allocation,
     /// The index of the step that allocates it; none for a range that is resident at the start.
     pub from: Option<usize>,
     /// The address of its first byte.
@@ -90,7 +90,7 @@ pub struct Spot {
 
 /// Bytes that are allocated together and freed together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Run {
+pub enum Allocation {
     /// The workspace of the operator of the tick.
     Workspace(u32),
     /// A range of a tensor's bytes.

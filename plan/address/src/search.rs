@@ -13,7 +13,7 @@ use super::repair::repair;
 use super::seek::Seeker;
 use super::tight::tight;
 use super::timing::Timing;
-use super::{Arena, Placed, Run, Spot};
+use super::{Allocation, Arena, Placed, Spot};
 
 /// Number of budgets for which plans are made, and the step between them, in thousandths of the arena.
 const SHARES: u64 = 30;
@@ -308,9 +308,9 @@ pub(super) fn emit(plan: Plan, frame: &Frame, placement: &Placement) -> Option<P
         for &range in frame.objects.ranges(block) {
             let (address, end) = frame.lies(span.object, place, range);
             let run = match object.owner {
-                Owner::Workspace(tick) => Run::Workspace(tick),
+                Owner::Workspace(tick) => Allocation::Workspace(tick),
                 Owner::Tensor(tensor) => {
-                    Run::Bytes { tensor, begin: address - place.base, end: end - place.base }
+                    Allocation::Bytes { tensor, begin: address - place.base, end: end - place.base }
                 }
             };
             spots.push(Spot { run, from: index[span.first], address });

@@ -88,8 +88,8 @@ fn what_waits_for_edges_alone_takes_as_long_as_said() {
 fn times(problem: &Problem, schedule: &Schedule, spots: &[Spot], spot: &Spot) -> (u64, u64) {
     let from = spot.from.map_or(0, |step| schedule.steps[step].start);
     let (tensor, begin) = match spot.run {
-        Run::Workspace(_) => return (from, schedule.steps[spot.from.unwrap()].end),
-        Run::Bytes { tensor, begin, .. } => (tensor, begin),
+        Allocation::Workspace(_) => return (from, schedule.steps[spot.from.unwrap()].end),
+        Allocation::Bytes { tensor, begin, .. } => (tensor, begin),
     };
     let later = spots.iter().filter(|other| other.run == spot.run && other.from > spot.from);
     let next = later.filter_map(|other| other.from).min();
@@ -109,8 +109,8 @@ fn times(problem: &Problem, schedule: &Schedule, spots: &[Spot], spot: &Spot) ->
 fn collides(placed: &Placed, schedule: &Schedule) -> bool {
     let problem = &placed.plan.problem;
     let bytes = |spot: &Spot| match spot.run {
-        Run::Workspace(tick) => problem.ops[tick as usize].workspace,
-        Run::Bytes { begin, end, .. } => end - begin,
+        Allocation::Workspace(tick) => problem.ops[tick as usize].workspace,
+        Allocation::Bytes { begin, end, .. } => end - begin,
     };
     let spots = placed
         .spots
@@ -174,8 +174,8 @@ fn what_lies_elsewhere_is_refused() {
                 ),
                 "seed {seed}: {outside:?}"
             );
-            if let Run::Bytes { begin, end, tensor } = spot.run {
-                let shorter = Run::Bytes { tensor, begin, end: end - 1 };
+            if let Allocation::Bytes { begin, end, tensor } = spot.run {
+                let shorter = Allocation::Bytes { tensor, begin, end: end - 1 };
                 assert_eq!(changed(&|spots| spots[index].run = shorter.clone()), nowhere, "seed {seed}");
             }
             // At the address of a range that is resident at the same moment.

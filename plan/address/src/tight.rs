@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 use std::ops::Range;
 
 use cranelift_entity::SecondaryMap;
-use lmsc_schedule::problem::{Op, Problem, Tensor, TensorId, Uses};
+use lmsc_schedule::problem::{Operator, Problem, Tensor, TensorId, Uses};
 use lmsc_schedule::{Instruction, Piece, PieceId, Plan, Schedule, Step};
 
 use super::Arena;
@@ -172,7 +172,7 @@ fn touched(
         let tensors = tensors.filter(|(_, facts)| facts.given == given && facts.kept == kept);
         tensors.map(|(_, facts)| aligned(facts.bytes)).sum()
     };
-    let of_op = |op: &Op| {
+    let of_op = |op: &Operator| {
         let tensors = op.touches().filter(|&tensor| leaves[tensor]);
         tensors.map(|tensor| aligned(problem.tensors[tensor].bytes)).sum::<u64>() + aligned(op.workspace)
     };

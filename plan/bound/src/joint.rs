@@ -44,7 +44,7 @@ use lmsc_schedule::problem::{Problem, TensorId, Uses};
 
 use super::line::{Line, Rate};
 use super::swap::Table;
-use super::{Certificate, Interval, Place, Proof};
+use super::{Certificate, Interval, Proof, StepPlace};
 
 /// Number of operators evaluated coarsely, with this number of prices of a byte and of cases.
 const OPERATORS: usize = 128;
@@ -68,7 +68,7 @@ pub fn joint(problem: &Problem, budget: u64) -> Certificate {
     let alone = Certificate {
         nanos: search.before.start[last as usize],
         proof: Proof::Joint {
-            at: Place::End,
+            at: StepPlace::End,
             before: search.before.facts(&search.base, [last]),
             after: Vec::new(),
             intervals: Vec::new(),

@@ -16,6 +16,8 @@ mod swap;
 mod tests;
 mod whole;
 
+use std::fmt;
+
 use lmsc_schedule::{Granularity, Request};
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +81,7 @@ pub enum Proof {
     /// For every plan that only swaps: the bytes that must be copied at a place, in both directions.
     Paper {
         /// The place; none if all operators together take longer.
-        at: Option<Place>,
+        at: Option<StepPlace>,
     },
     /// For every plan that only swaps: the operators and copies before the end.
     Swap {
@@ -110,7 +112,7 @@ pub enum Proof {
     /// For every plan that only swaps whole tensors: the operators and copies before a place ends, and those after it.
     Whole {
         /// The place.
-        at: Place,
+        at: StepPlace,
         /// Facts that bound the starts of places, in their order, up to this place.
         before: Vec<Fact>,
         /// Facts that bound the rest of the step after places, from the last to this place.
@@ -119,7 +121,7 @@ pub enum Proof {
     /// For every plan that swaps and recomputes: the same, and the trade between the two at the place.
     Joint {
         /// The place: an operator, or any place if nothing is traded.
-        at: Place,
+        at: StepPlace,
         /// As in [`Proof::Whole`], links only, where recomputable tensors may be absent at no cost.
         before: Vec<Fact>,
         /// As `before`, seen from the end.
@@ -155,11 +157,11 @@ pub struct Interval {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Fact {
     /// Copies between two places.
-    Link(Link),
+    Link(CopyInterval),
     /// Copies of the best set of whole tensors that can be moved for those absent at the place.
     Whole {
-        /// The place, as in [`Link::at`].
-        at: Place,
+        /// The place, as in [`CopyInterval::at`].
+        at: StepPlace,
         /// The quantum, in bytes, to whose multiples sizes are rounded.
         quantum: u64,
     },
@@ -168,7 +170,7 @@ pub enum Fact {
 /// A part of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum StepPlace {
     /// Before the first operator, with all given tensors.
     Start,
     /// The operator of the tick.
@@ -192,16 +194,29 @@ pub enum Way {
 /// At the place `at`, only part of the bytes that can be absent fit beside the bytes that cannot. Of the tensors that can be
 /// absent there and whose copies in this direction start no sooner than the end of `after` and end no later than the start of
 /// `before`, the bytes that do not fit are copied between the two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Link {
+pub struct CopyInterval {
     /// The direction.
     pub way: Way,
     /// The place at which the tensors are absent: `before` for copies out, `after` for copies in; the start for variables
     /// that are copied out before the end, the end for variables that are copied in before their first use.
-    pub at: Place,
+    pub at: StepPlace,
     /// The copies start after the end of this place.
-    pub after: Place,
+    pub after: StepPlace,
     /// The copies end before the start of this place.
-    pub before: Place,
+    pub before: StepPlace,
+}
+
+/// As in a certificate, where it is a `link`.
+impl fmt::Debug for CopyInterval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CopyInterval { way, at, after, before } = self;
+        f.debug_struct("Link")
+            .field("way", way)
+            .field("at", at)
+            .field("after", after)
+            .field("before", before)
+            .finish()
+    }
 }

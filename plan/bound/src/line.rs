@@ -5,7 +5,7 @@ use std::ops::Range;
 use cranelift_entity::SecondaryMap;
 use lmsc_schedule::problem::{Problem, TensorId};
 
-use super::Place;
+use super::StepPlace;
 
 /// A step as a sequence of moments, and the tensors that can be absent at each.
 ///
@@ -175,21 +175,21 @@ impl Line {
     }
 
     /// The place of a moment in the problem.
-    pub(super) fn place(&self, moment: u32) -> Place {
+    pub(super) fn place(&self, moment: u32) -> StepPlace {
         // A line of one step has one moment before it and one after.
         let period = i64::from(self.len()) - if self.is_of_a_step() { 2 } else { 1 };
         match (self.first + i64::from(self.unmirrored(moment))).rem_euclid(period) {
-            0 => Place::Start,
-            place if place == period - 1 => Place::End,
-            place => Place::Op(place as u32 - 1),
+            0 => StepPlace::Start,
+            place if place == period - 1 => StepPlace::End,
+            place => StepPlace::Op(place as u32 - 1),
         }
     }
 
     /// The place of a moment, as [`Line::place`], except that nothing precedes the start or follows the end of a step.
-    pub(super) fn when(&self, moment: u32) -> Place {
+    pub(super) fn when(&self, moment: u32) -> StepPlace {
         match self.unmirrored(moment) {
-            0 if self.is_of_a_step() => Place::Start,
-            m if self.is_of_a_step() && m == self.len() - 1 => Place::End,
+            0 if self.is_of_a_step() => StepPlace::Start,
+            m if self.is_of_a_step() && m == self.len() - 1 => StepPlace::End,
             _ => self.place(moment),
         }
     }

@@ -29,7 +29,7 @@
 use lmsc_schedule::problem::Problem;
 
 use super::line::{Line, Span};
-use super::{Certificate, Fact, Link, Place, Proof, Way, certify};
+use super::{Certificate, CopyInterval, Fact, Proof, StepPlace, Way, certify};
 
 /// A bound on the makespan of every plan that only swaps.
 ///
@@ -41,7 +41,7 @@ pub fn swap(problem: &Problem, budget: u64) -> Certificate {
     let proof = Proof::Swap { facts: table.facts(&line, [last]) };
     let step = certificate(problem, budget, table.start[last as usize], proof);
     match table.middle(&line, last).map(|moment| line.place(moment)) {
-        Some(Place::Op(tick)) => {
+        Some(StepPlace::Op(tick)) => {
             let around = around(problem, budget, tick);
             if around.nanos > step.nanos { around } else { step }
         }
@@ -204,7 +204,7 @@ impl Table {
                 _ => moment - 1,
             };
         }
-        let is_op = |moment: u32| matches!(line.place(moment), Place::Op(_));
+        let is_op = |moment: u32| matches!(line.place(moment), StepPlace::Op(_));
         (moment..of).find(|&moment| is_op(moment))
     }
 
@@ -236,12 +236,12 @@ impl Table {
 }
 
 /// The link from one moment to another, at one of the two.
-pub(super) fn link(line: &Line, at: u32, after: u32, before: u32) -> Link {
+pub(super) fn link(line: &Line, at: u32, after: u32, before: u32) -> CopyInterval {
     let (way, whens) = if line.mirrored {
         (if at == before { Way::In } else { Way::Out }, [before, after])
     } else {
         (if at == before { Way::Out } else { Way::In }, [after, before])
     };
     let [after, before] = whens.map(|moment| line.when(moment));
-    Link { way, at: line.place(at), after, before }
+    CopyInterval { way, at: line.place(at), after, before }
 }

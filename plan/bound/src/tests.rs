@@ -1,7 +1,7 @@
 use cranelift_entity::SecondaryMap;
 use lmsc_ir::Phase;
 use lmsc_planners::ours::{exact, swap_only};
-use lmsc_schedule::problem::{Duplex, Op, Problem, TensorId};
+use lmsc_schedule::problem::{Duplex, Operator, Problem, TensorId};
 use lmsc_schedule::random::{self, Rng, Source};
 use lmsc_schedule::testing::{op, problem, produced};
 use lmsc_schedule::{Granularity, Request, check};
@@ -73,13 +73,13 @@ fn with_again(problem: &Problem, again: &[(usize, usize)]) -> Option<Problem> {
                     now[tensor] = Some(new);
                 }
             }
-            result.ops.push(lmsc_schedule::problem::Op { reads, produces, changes: Vec::new(), ..*op });
+            result.ops.push(lmsc_schedule::problem::Operator { reads, produces, changes: Vec::new(), ..*op });
         }
         let rename = |tensors: &[TensorId]| tensors.iter().map(|&t| current(&now, t)).collect();
         let (reads, changes) = (rename(&op.reads), rename(&op.changes));
         op.changes.iter().for_each(|&t| changed[t] = true);
         let produces = op.produces.clone();
-        result.ops.push(lmsc_schedule::problem::Op { reads, produces, changes, ..*op });
+        result.ops.push(lmsc_schedule::problem::Operator { reads, produces, changes, ..*op });
     }
     assert_eq!(result.check(), Ok(()));
     Some(result)
@@ -159,11 +159,11 @@ fn damaged(certificate: &Certificate, u: &mut Rng, ops: usize) -> Certificate {
 
 fn damage(proof: &mut Proof, u: &mut Rng, ops: usize) {
     let another = match u.below(ops + 3) {
-        0 => Place::Start,
-        1 => Place::End,
-        tick => Place::Op(tick as u32 - 2),
+        0 => StepPlace::Start,
+        1 => StepPlace::End,
+        tick => StepPlace::Op(tick as u32 - 2),
     };
-    let place = |place: &mut Place| *place = another;
+    let place = |place: &mut StepPlace| *place = another;
     let (facts, which) = match proof {
         Proof::Paper { at } => return at.iter_mut().for_each(place),
         Proof::Prices { memory, out, back } => {
@@ -273,7 +273,7 @@ fn prices_know_that_what_stays_before_an_operator_stays_after_it() {
         op(Phase::Forward, 0, &[], &[1]),
         op(Phase::Forward, 100, &[], &[]),
         op(Phase::Forward, 0, &[], &[0]),
-        Op { workspace: 15, ..op(Phase::Forward, 0, &[], &[]) },
+        Operator { workspace: 15, ..op(Phase::Forward, 0, &[], &[]) },
         op(Phase::Forward, 0, &[1], &[]),
         op(Phase::Forward, 100, &[], &[]),
         op(Phase::Forward, 0, &[0], &[]),

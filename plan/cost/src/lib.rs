@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use lmsc_ir::{Bytes, ElementType, Graph, Node, NodeId, Op, Type, ops};
 
 use crate::target::{Compute, Target};
-pub use profile::{FORMAT, Measured, Profile, ProfileError};
+pub use profile::{FORMAT, MeasuredCost, Profile, ProfileError};
 pub use signature::signature;
 
 /// The cost of running a node.

@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::target::Link;
+use crate::target::TargetLink;
 
 /// The version of the schema that is read and written.
 pub const FORMAT: u64 = 1;
@@ -38,13 +38,13 @@ pub struct Profile {
     /// The device, as it names itself.
     pub device: String,
     /// The measured link, if there is one: replaces that of a target.
-    pub link: Option<Link>,
-    entries: BTreeMap<String, Measured>,
+    pub link: Option<TargetLink>,
+    entries: BTreeMap<String, MeasuredCost>,
 }
 
 /// The cost of a node, as measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measured {
+pub struct MeasuredCost {
     /// The median of its times, in nanoseconds.
     pub nanos: u64,
     /// Bytes of device memory that it needs beside operands and results.
@@ -83,9 +83,9 @@ struct Entry {
     workspace: u64,
 }
 
-fn read_link(value: &Value) -> Result<Link, String> {
+fn read_link(value: &Value) -> Result<TargetLink, String> {
     let fields = Fields::of(value).map_err(|e| format!("`link`: {e}"))?;
-    let read = |fields: &Map<String, Value>| Link::deserialize(fields).map_err(|e| e.to_string());
+    let read = |fields: &Map<String, Value>| TargetLink::deserialize(fields).map_err(|e| e.to_string());
     read(fields.0).map_err(|message| {
         // Without the wrong field, the message differs.
         let is_wrong = |name: &&String| {
@@ -129,7 +129,7 @@ impl<'a> Fields<'a> {
 
 impl Profile {
     /// A profile without entries.
-    pub fn new(device: impl Into<String>, link: Option<Link>) -> Profile {
+    pub fn new(device: impl Into<String>, link: Option<TargetLink>) -> Profile {
         Profile { device: device.into(), link, entries: BTreeMap::new() }
     }
 
@@ -178,7 +178,7 @@ impl Profile {
         if nanos == 0 {
             return Err("`nanos` is 0, expected at least 1: no kernel takes no time".to_owned());
         }
-        match self.entries.insert(node, Measured { nanos, workspace }) {
+        match self.entries.insert(node, MeasuredCost { nanos, workspace }) {
             Some(_) => {
                 Err("it was measured already in an earlier entry; expected one entry for a node".to_owned())
             }
@@ -187,14 +187,14 @@ impl Profile {
     }
 
     /// The measurement for nodes with this [`signature`](super::signature()).
-    pub fn get(&self, signature: &str) -> Option<Measured> {
+    pub fn get(&self, signature: &str) -> Option<MeasuredCost> {
         self.entries.get(signature).copied()
     }
 
     /// Adds a measurement, or replaces an earlier one of the same node. A time of zero counts as one nanosecond.
-    pub fn insert(&mut self, signature: String, measured: Measured) {
+    pub fn insert(&mut self, signature: String, measured: MeasuredCost) {
         let nanos = measured.nanos.max(1);
-        self.entries.insert(signature, Measured { nanos, ..measured });
+        self.entries.insert(signature, MeasuredCost { nanos, ..measured });
     }
 
     /// The text that [`Profile::parse`] reads, entries sorted by signature.
@@ -204,10 +204,10 @@ impl Profile {
             format: u64,
             device: &'a str,
             #[serde(skip_serializing_if = "Option::is_none")]
-            link: Option<Link>,
+            link: Option<TargetLink>,
             entries: Vec<Entry>,
         }
-        let entry = |(node, measured): (&String, &Measured)| Entry {
+        let entry = |(node, measured): (&String, &MeasuredCost)| Entry {
             node: node.clone(),
             nanos: measured.nanos,
             workspace: measured.workspace,
@@ -230,8 +230,11 @@ mod tests {
     fn profile() -> Profile {
         let link = Target::built_in("a100-pcie4").unwrap().link;
         let mut profile = Profile::new("A100", Some(link));
-        profile.insert("Relu(float[2]) -> float[2]".to_owned(), Measured { nanos: 0, workspace: 0 });
-        profile.insert("Add(float[2], float[2]) -> float[2]".to_owned(), Measured { nanos: 7, workspace: 3 });
+        profile.insert("Relu(float[2]) -> float[2]".to_owned(), MeasuredCost { nanos: 0, workspace: 0 });
+        profile.insert(
+            "Add(float[2], float[2]) -> float[2]".to_owned(),
+            MeasuredCost { nanos: 7, workspace: 3 },
+        );
         profile
     }
 
@@ -245,7 +248,10 @@ mod tests {
     fn what_is_written_is_read() {
         let text = profile().to_json();
         assert_eq!(Profile::parse(&text, "").unwrap(), profile());
-        assert_eq!(profile().get("Relu(float[2]) -> float[2]"), Some(Measured { nanos: 1, workspace: 0 }));
+        assert_eq!(
+            profile().get("Relu(float[2]) -> float[2]"),
+            Some(MeasuredCost { nanos: 1, workspace: 0 })
+        );
         assert!(text.find("Add").unwrap() < text.find("Relu").unwrap(), "sorted: {text}");
         let without_link = Profile { link: None, ..profile() };
         assert_eq!(Profile::parse(&without_link.to_json(), "").unwrap(), without_link);

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use lmsc_ir::words::instead;
 use lmsc_ir::{Bytes, ElementType};
-use lmsc_schedule::problem;
+use lmsc_schedule::problem::{Duplex, Link};
 use serde::de::{self, Deserializer, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +44,7 @@ pub struct Target {
     #[serde(deserialize_with = "power_of_two")]
     pub page_bytes: Bytes,
     /// The way between the two memories.
-    pub link: Link,
+    pub link: TargetLink,
     /// The device's processor.
     pub compute: Compute,
 }
@@ -75,7 +75,7 @@ impl fmt::Display for Kernels {
 /// The link between device and host. "Out" leaves the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Link {
+pub struct TargetLink {
     /// Whether both directions can be busy at once.
     pub duplex: Duplex,
     /// Bytes per second from the device to the host, the other direction idle.
@@ -93,16 +93,6 @@ pub struct Link {
     /// What every copy takes beside its bytes.
     #[serde(deserialize_with = "nanos")]
     pub latency_nanos: u64,
-}
-
-/// Whether both directions of a link can be busy at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Duplex {
-    /// One copy at a time.
-    Half,
-    /// One copy out and one copy in at a time.
-    Full,
 }
 
 /// The device's processor.
@@ -217,7 +207,7 @@ impl CudaFacts {
 /// From the end of one kernel of CUDA to the start of the next: assumed, as in the built-in targets.
 const LAUNCH_NANOS: u64 = 5_000;
 
-impl Link {
+impl TargetLink {
     /// How long a copy out takes, the other direction idle.
     ///
     /// # Units
@@ -227,21 +217,18 @@ impl Link {
         self.copy_nanos(bytes, self.out_bytes_per_second)
     }
 
-    /// How long a copy in takes, the other direction idle; as [`Link::out_nanos`].
+    /// How long a copy in takes, the other direction idle; as [`TargetLink::out_nanos`].
     pub fn in_nanos(&self, bytes: Bytes) -> u64 {
         self.copy_nanos(bytes, self.in_bytes_per_second)
     }
 
     /// The link as planners see it: rates that hold whatever the other direction does.
-    pub fn for_planning(&self) -> problem::Link {
-        problem::Link {
+    pub fn for_planning(&self) -> Link {
+        Link {
             out_bytes_per_second: self.out_beside_in_bytes_per_second.unwrap_or(self.out_bytes_per_second),
             in_bytes_per_second: self.in_beside_out_bytes_per_second.unwrap_or(self.in_bytes_per_second),
             latency_nanos: self.latency_nanos,
-            duplex: match self.duplex {
-                Duplex::Half => problem::Duplex::Half,
-                Duplex::Full => problem::Duplex::Full,
-            },
+            duplex: self.duplex,
         }
     }
 
@@ -632,7 +619,7 @@ mod tests {
         assert_eq!(link.out_nanos(Bytes(12_200_000)), 1_010_000);
         assert_eq!(link.in_nanos(Bytes(12_200_001)), 1_010_001);
         assert_eq!(link.out_nanos(Bytes::ZERO), 10_000);
-        let slow = Link { out_bytes_per_second: 1, ..link };
+        let slow = TargetLink { out_bytes_per_second: 1, ..link };
         assert_eq!(slow.out_nanos(Bytes(u64::MAX)), u64::MAX);
     }
 

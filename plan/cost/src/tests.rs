@@ -384,9 +384,9 @@ fn a_measured_time_takes_the_models_place() {
     let target = Target::built_in("v100-pcie").unwrap();
     let mut profile = Profile::new("V100", None);
     let &[a, b, c, d] = graph.order() else { unreachable!("four nodes") };
-    profile.insert(signature(&graph, graph.node(a)), Measured { nanos: 9_000, workspace: 64 });
+    profile.insert(signature(&graph, graph.node(a)), MeasuredCost { nanos: 9_000, workspace: 64 });
     // The measured time of a view is not used.
-    profile.insert(signature(&graph, graph.node(d)), Measured { nanos: 9_000, workspace: 64 });
+    profile.insert(signature(&graph, graph.node(d)), MeasuredCost { nanos: 9_000, workspace: 64 });
     let costs = Costs::of(&graph, target, Some(&profile));
     let model = Costs::of(&graph, target, None);
     assert_eq!((costs.nanos(a), costs.nanos(c), costs.nanos(d)), (9_000, 9_000, 0));

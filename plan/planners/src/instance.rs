@@ -4,7 +4,7 @@
 //! Times of chains and operators are microseconds, sizes bytes, bandwidths bytes per second.
 
 use lmsc_ir::Phase;
-use lmsc_schedule::problem::{Duplex, Link, Op, Problem, ProblemError, Tensor, TensorId};
+use lmsc_schedule::problem::{Duplex, Link, Operator, Problem, ProblemError, Tensor, TensorId};
 use serde::{Deserialize, Serialize};
 
 use crate::env::trace::{self, TraceError};
@@ -136,7 +136,7 @@ pub fn to_json(problem: &Problem, name: &str) -> String {
     let those = |is: fn(&Tensor) -> bool| {
         problem.tensors.iter().filter(|(_, facts)| is(facts)).map(|(tensor, _)| index(&tensor)).collect()
     };
-    let op = |op: &Op| {
+    let op = |op: &Operator| {
         let phase = match op.phase {
             Phase::Forward => 0,
             Phase::Backward => 1,
@@ -235,7 +235,7 @@ fn dag(file: DagFile) -> Result<Problem, InstanceError> {
             };
             tensors.into_iter().map(id).collect()
         };
-        problem.ops.push(Op {
+        problem.ops.push(Operator {
             kind: kind as u32,
             phase: match phase {
                 0 => Phase::Forward,

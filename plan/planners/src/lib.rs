@@ -6,7 +6,7 @@
 //! | module | is |
 //! |---|---|
 //! | [`ours`] | `auto` and `swap-only`, and their parts |
-//! | [`papers`] | the planners of the papers, as their authors describe them |
+//! | `papers` | the planners of the papers, as their authors describe them |
 //! | [`dqn`], [`mod@env`] | the planner that learns, and planning as a game |
 //! | [`instance`] | planning problems as files |
 //!
@@ -30,7 +30,7 @@ pub mod dqn;
 pub mod env;
 pub mod instance;
 pub mod ours;
-pub mod papers;
+mod papers;
 #[cfg(test)]
 mod testing;
 

@@ -1,8 +1,8 @@
 //! Replays of the plans of all planners, with noise and with skipped layers.
 
-use lmsc_ir::program::Part;
+use lmsc_ir::program::GateEffect;
 use lmsc_planners::{PLANNERS, Request};
-use lmsc_schedule::problem::{Op, Problem, TensorId};
+use lmsc_schedule::problem::{Operator, Problem, TensorId};
 use lmsc_schedule::random::{self, Rng, Source};
 use lmsc_schedule::{Noise, Replay, Room, Schedule, check, check_however_long, edges};
 
@@ -59,16 +59,16 @@ fn no_noise_takes_a_plan_beyond_its_budget() {
 }
 
 /// The state of each operator if the results of some, drawn at random, are zero.
-fn parts(problem: &Problem, u: &mut Rng) -> Vec<Part> {
-    let can = |op: &Op| op.changes.is_empty() && !op.produces.is_empty();
-    let draw = |op: &Op| if can(op) && u.chance(20) { Part::Zero } else { Part::Runs };
-    let mut parts: Vec<Part> = problem.ops.iter().map(draw).collect();
+fn parts(problem: &Problem, u: &mut Rng) -> Vec<GateEffect> {
+    let can = |op: &Operator| op.changes.is_empty() && !op.produces.is_empty();
+    let draw = |op: &Operator| if can(op) && u.chance(20) { GateEffect::Zero } else { GateEffect::Runs };
+    let mut parts: Vec<GateEffect> = problem.ops.iter().map(draw).collect();
     let mut needed: Vec<bool> = problem.tensors.values().map(|tensor| tensor.kept).collect();
     for (op, part) in problem.ops.iter().zip(&mut parts).rev() {
         let is_needed = |t: &TensorId| needed[t.as_u32() as usize];
         if can(op) && !op.produces.iter().any(is_needed) {
-            *part = Part::Rests;
-        } else if *part == Part::Runs {
+            *part = GateEffect::Rests;
+        } else if *part == GateEffect::Runs {
             op.reads.iter().for_each(|t| needed[t.as_u32() as usize] = true);
         }
     }
@@ -89,7 +89,7 @@ fn what_is_left_of_a_step_stays_within_the_budget_of_its_plan() {
         let request = Request { recompute: u.chance(50), effort: 1, ..Request::new(&source, budget) };
         let Ok(plan) = planner.plan(&request) else { continue };
         let of_source = parts(&source, &mut u);
-        let parts: Vec<Part> = plan.op_origin.iter().map(|&tick| of_source[tick as usize]).collect();
+        let parts: Vec<GateEffect> = plan.op_origin.iter().map(|&tick| of_source[tick as usize]).collect();
         let edges = edges(&plan.problem, &plan.schedule, Room::Counted(budget)).unwrap();
         let replay = Replay::new(&plan.problem, &plan.schedule, &edges);
         for noise in [noise(0, 0), noise(30, 0), noise(100, 50)] {
@@ -103,11 +103,11 @@ fn what_is_left_of_a_step_stays_within_the_budget_of_its_plan() {
             }
         }
         let (_, schedule) = replay.without(&parts, noise(0, 0), seed);
-        rest += usize::from(parts.contains(&Part::Rests));
+        rest += usize::from(parts.contains(&GateEffect::Rests));
         copies += usize::from(schedule.steps.len() < plan.schedule.steps.len());
         again += usize::from(plan.op_origin.len() > source.ops.len());
         // If no layer is skipped, the result is the plain replay.
-        let whole = vec![Part::Runs; parts.len()];
+        let whole = vec![GateEffect::Runs; parts.len()];
         let (problem, schedule) = replay.without(&whole, noise(10, 0), seed);
         assert_eq!(schedule.steps, replay.run(noise(10, 0), seed).steps);
         assert_eq!(problem.ops, plan.problem.ops);

@@ -173,7 +173,7 @@ impl Acts {
     }
 
     /// The total time of the busiest engine, in nanoseconds: a lower bound on the makespan.
-    pub fn least_nanos(&self) -> u64 {
+    pub(crate) fn least_nanos(&self) -> u64 {
         let mut engines = [0; 3];
         self.engine
             .iter()

@@ -105,13 +105,13 @@ pub fn held(problem: &Problem, schedule: &Schedule) -> Result<Vec<Held>, Flaw> {
 }
 
 /// A time in nanoseconds, and the position in the plan's order among events at that time, from 1; 0 is before all.
-pub type At = (u64, u32);
+pub type EventTime = (u64, u32);
 
 /// A step that needs a range of bytes on the device.
 #[derive(Clone, Copy)]
 struct Touch {
-    start: At,
-    end: At,
+    start: EventTime,
+    end: EventTime,
     what: What,
 }
 
@@ -128,9 +128,9 @@ pub struct Held {
     /// The tensor; none for the workspace of an operator.
     pub tensor: Option<TensorId>,
     /// Start of the interval.
-    pub start: At,
+    pub start: EventTime,
     /// End of the interval.
-    pub end: At,
+    pub end: EventTime,
     /// Size in bytes.
     pub bytes: u64,
 }
@@ -162,8 +162,8 @@ fn pieces(problem: &Problem, schedule: &Schedule) -> Result<SecondaryMap<TensorI
 }
 
 /// By tick, the start and the end of its operator.
-fn operators(problem: &Problem, schedule: &Schedule) -> Result<Vec<(At, At)>, Flaw> {
-    let mut ops: Vec<(At, At)> = Vec::with_capacity(problem.ops.len());
+fn operators(problem: &Problem, schedule: &Schedule) -> Result<Vec<(EventTime, EventTime)>, Flaw> {
+    let mut ops: Vec<(EventTime, EventTime)> = Vec::with_capacity(problem.ops.len());
     for (step, position) in schedule.steps.iter().zip(1..) {
         if let Instruction::Op(tick) = step.instruction {
             // Operators of duration zero could be exchanged unnoticed if only times were compared.
@@ -225,7 +225,7 @@ fn presences(
     tensor: TensorId,
     bytes: u64,
     mut touches: Vec<Touch>,
-    end: At,
+    end: EventTime,
 ) -> Result<Vec<Held>, Flaw> {
     let mut presences: Vec<Held> = Vec::new();
     if bytes == 0 {
@@ -287,7 +287,7 @@ fn presences(
 
 /// The largest sum of bytes at any time.
 fn peak(memory: Vec<Held>, budget: u64) -> Result<u64, Flaw> {
-    let mut events: Vec<(At, bool, u64)> = Vec::with_capacity(2 * memory.len());
+    let mut events: Vec<(EventTime, bool, u64)> = Vec::with_capacity(2 * memory.len());
     for Held { start, end, bytes, .. } in memory.into_iter().filter(|held| held.bytes > 0) {
         events.push((start, false, bytes));
         events.push((end, true, bytes));

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use cranelift_entity::{EntityRef, SecondaryMap};
 
 use super::{Instruction, Schedule, Step};
-use crate::problem::{Duplex, Op, Problem, TensorId};
+use crate::problem::{Duplex, Operator, Problem, TensorId};
 
 /// A dependence between two steps, by their indices in [`Schedule::steps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -361,7 +361,13 @@ impl Needs {
         }
     }
 
-    fn op(&mut self, step: usize, op: &Op, of_tensor: &SecondaryMap<TensorId, Vec<usize>>, runs: &mut [Run]) {
+    fn op(
+        &mut self,
+        step: usize,
+        op: &Operator,
+        of_tensor: &SecondaryMap<TensorId, Vec<usize>>,
+        runs: &mut [Run],
+    ) {
         if op.workspace > 0 {
             self.blocks.push(Block { bytes: op.workspace, from: Some(step), acts: vec![step], stays: false });
         }

@@ -35,7 +35,7 @@ use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use crate::problem::{Problem, TensorId, Window};
 
 pub use acts::{Act, ActId, Acts, BlockId, Contents, Lists, last_before};
-pub use check::{At, Flaw, Held, check, check_however_long, held};
+pub use check::{EventTime, Flaw, Held, check, check_however_long, held};
 pub use edges::{Edge, NotInOrder, Room, edges};
 pub use justify::{ROUNDS, justified_within, justify, justify_in_order, justify_times};
 pub use no_wait::no_wait;

@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use lmsc_ir::Phase;
-use lmsc_ir::program::Part;
+use lmsc_ir::program::GateEffect;
+use serde::{Deserialize, Serialize};
 
 /// A tensor of a [`Problem`]: the unit that occupies memory; a storage of the graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,12 +20,12 @@ entity_impl!(TensorId, "t");
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// In execution order: the index is the tick.
-    pub ops: Vec<Op>,
+    pub ops: Vec<Operator>,
     /// The tensors that the operators read and write.
     pub tensors: PrimaryMap<TensorId, Tensor>,
     /// The link between device and host.
     pub link: Link,
-    /// Names of the operator kinds, indexed by [`Op::kind`].
+    /// Names of the operator kinds, indexed by [`Operator::kind`].
     pub kinds: Vec<String>,
     /// Ranges that are copied begin at multiples of this number of bytes.
     pub grain: u64,
@@ -47,7 +48,7 @@ impl Default for Problem {
 
 /// One operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Op {
+pub struct Operator {
     /// Index into [`Problem::kinds`].
     pub kind: u32,
     /// The phase of the step that it belongs to.
@@ -106,7 +107,8 @@ pub struct Link {
 }
 
 /// Whether copies in the two directions overlap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Duplex {
     /// One copy at a time, as in OPT §3.
     Half,
@@ -211,7 +213,7 @@ impl Uses {
     }
 }
 
-impl Op {
+impl Operator {
     /// The tensors that it reads, then those that it produces.
     pub fn touches(&self) -> impl Iterator<Item = TensorId> + '_ {
         self.reads.iter().chain(&self.produces).copied()
@@ -241,13 +243,13 @@ impl Problem {
 
     /// The problem of a step that skips layers of stochastic depth; `parts` gives, by tick, the state of each operator. An
     /// operator that rests touches and allocates nothing; one whose results are zero only allocates them; neither takes time.
-    pub fn without(&self, parts: &[Part]) -> Problem {
+    pub fn without(&self, parts: &[GateEffect]) -> Problem {
         let mut problem = self.clone();
-        for (op, part) in problem.ops.iter_mut().zip(parts).filter(|(_, part)| **part != Part::Runs) {
+        for (op, part) in problem.ops.iter_mut().zip(parts).filter(|(_, part)| **part != GateEffect::Runs) {
             op.reads.clear();
             op.changes.clear();
             (op.nanos, op.workspace) = (0, 0);
-            if *part == Part::Rests {
+            if *part == GateEffect::Rests {
                 op.produces.clear();
             }
         }
@@ -287,7 +289,7 @@ impl Problem {
     }
 
     /// [`Problem::live_bytes`] for known uses.
-    pub fn live_bytes_of(&self, uses: &Uses) -> Vec<u64> {
+    pub(crate) fn live_bytes_of(&self, uses: &Uses) -> Vec<u64> {
         let mut deltas = vec![0i64; self.ops.len() + 1];
         for (tensor, facts) in &self.tensors {
             let live = self.live_range(tensor, uses);

@@ -3,7 +3,7 @@
 use lmsc_ir::Phase;
 pub use lmsc_ir::random::{Rng, Source};
 
-use crate::problem::{Duplex, Link, Op, Problem, Tensor, TensorId, Window};
+use crate::problem::{Duplex, Link, Operator, Problem, Tensor, TensorId, Window};
 use crate::{Absences, Piece, PieceId};
 
 /// A random problem of `ops` operators that [`Problem::check`] accepts.
@@ -123,7 +123,7 @@ impl<'u, S: Source> Builder<'u, S> {
             })
             .collect::<Vec<_>>();
         self.produced.push(produces.clone());
-        self.problem.ops.push(Op {
+        self.problem.ops.push(Operator {
             kind: backward.into(),
             phase: if backward { Phase::Backward } else { Phase::Forward },
             nanos: [0, 1, 10, 100, 1000][self.u.below(5)] * (1 + self.u.below(20) as u64) / 10,

@@ -4,7 +4,7 @@
 //! it waits for have ended. Memory is not counted during the replay; the independent checker counts it afterwards. Where a
 //! planner makes a step wait without a dependence, as on-demand planners do, the replay is faster than the plan.
 
-use lmsc_ir::program::Part;
+use lmsc_ir::program::GateEffect;
 use lmsc_ir::rng::{Rng, Source};
 
 use super::edges::{Edge, data};
@@ -92,12 +92,12 @@ impl<'a> Replay<'a> {
     ///
     /// # Source
     /// DQN §5 runs networks of stochastic depth with plans of the whole network; its text does not say how.
-    pub fn without(&self, parts: &[Part], noise: Noise, seed: u64) -> (Problem, Schedule) {
+    pub fn without(&self, parts: &[GateEffect], noise: Noise, seed: u64) -> (Problem, Schedule) {
         let problem = self.problem.without(parts);
         let mut there: Vec<bool> = problem.tensors.values().map(|tensor| tensor.given).collect();
         problem.ops.iter().flat_map(|op| &op.produces).for_each(|t| there[t.as_u32() as usize] = true);
         let is_done = |step: &Step| match step.instruction {
-            Instruction::Op(tick) => parts.get(tick as usize).is_none_or(|part| *part == Part::Runs),
+            Instruction::Op(tick) => parts.get(tick as usize).is_none_or(|part| *part == GateEffect::Runs),
             Instruction::Out(piece) | Instruction::In(piece) => {
                 there[self.schedule.pieces[piece].tensor.as_u32() as usize]
             }

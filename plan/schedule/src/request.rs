@@ -2,7 +2,7 @@
 
 use cranelift_entity::PrimaryMap;
 
-use crate::problem::{Op, Problem, TensorId};
+use crate::problem::{Operator, Problem, TensorId};
 use crate::{Instruction, Schedule, Step, Watch};
 
 /// The input of a planner.
@@ -96,7 +96,7 @@ impl Plan {
     /// The plan that runs the operators of the problem one after the other and copies nothing.
     pub fn without_copies(problem: &Problem) -> Plan {
         let mut now = 0;
-        let step = |(op, tick): (&Op, u32)| {
+        let step = |(op, tick): (&Operator, u32)| {
             let start = now;
             now += op.nanos;
             Step { instruction: Instruction::Op(tick), start, end: now }

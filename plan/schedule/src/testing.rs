@@ -2,7 +2,7 @@
 
 use lmsc_ir::Phase;
 
-use crate::problem::{Op, Problem, Tensor, TensorId};
+use crate::problem::{Operator, Problem, Tensor, TensorId};
 use crate::{Instruction, Schedule};
 
 /// The schedule's steps in the plan's order with the times at which they start: `op0@0 out0@5 …`, copies by tensor.
@@ -17,7 +17,7 @@ pub fn steps(schedule: &Schedule) -> String {
 }
 
 /// A problem over a full-duplex link of one byte per nanosecond, with all tensors swappable.
-pub fn problem(tensors: &[Tensor], ops: &[Op]) -> Problem {
+pub fn problem(tensors: &[Tensor], ops: &[Operator]) -> Problem {
     let mut problem = Problem { ops: ops.to_vec(), kinds: vec!["op".to_owned()], ..Problem::default() };
     tensors.iter().for_each(|&tensor| {
         problem.tensors.push(tensor);
@@ -37,9 +37,9 @@ pub fn variable(bytes: u64) -> Tensor {
 }
 
 /// An operator that reads and produces tensors, by number.
-pub fn op(phase: Phase, nanos: u64, reads: &[u32], produces: &[u32]) -> Op {
+pub fn op(phase: Phase, nanos: u64, reads: &[u32], produces: &[u32]) -> Operator {
     let ids = |numbers: &[u32]| numbers.iter().map(|&n| TensorId::from_u32(n)).collect();
-    Op {
+    Operator {
         kind: 0,
         phase,
         nanos,

@@ -11,38 +11,38 @@ mod transient;
 
 use std::ops::Range;
 
-use lmsc_ir::{Bytes, Graph, Moves, NodeId, StorageId, Storages, ValueId, ranges_at_home};
+use lmsc_ir::{Bytes, Graph, Moves, NodeId, StorageId, Storages, ranges_at_home};
 
 use crate::bridge::only_names;
 use lines::{COMPUTE, Lines};
 
 /// The live range of every storage of a graph, and the live bytes at every tick.
 #[derive(Clone, Debug)]
-pub struct Memory {
+pub struct MemoryTimeline {
     /// The storages.
     pub storages: Storages,
     /// By storage, the half-open range of ticks during which it may be live.
     pub live: Vec<Range<u32>>,
     /// Device bytes that are resident throughout: graph inputs and initializers, including variables, that are not swapped.
     pub resident: Bytes,
-    /// By tick, the most device bytes beyond [`Memory::resident`] while the node of that tick computes; for a copy, those
+    /// By tick, the most device bytes beyond [`MemoryTimeline::resident`] while the node of that tick computes; for a copy, those
     /// between the adjacent computing nodes.
     pub transient: Vec<Bytes>,
     /// The most host bytes at once of swapped values, and of variables that are on the host between steps.
     pub host_peak: Bytes,
 }
 
-impl Memory {
+impl MemoryTimeline {
     /// The memory of the graph, run in its order, without workspaces.
     ///
     /// The order must be topological (invariant I2). Near-linear.
-    pub fn of(graph: &Graph) -> Memory {
-        Memory::with_workspace(graph, |_| Bytes::ZERO)
+    pub fn of(graph: &Graph) -> MemoryTimeline {
+        MemoryTimeline::with_workspace(graph, |_| Bytes::ZERO)
     }
 
     /// The memory of the graph, run in its order, with the bytes that each computing node needs besides its values while it
     /// runs. Nodes that only name values need none.
-    pub fn with_workspace(graph: &Graph, workspace: impl Fn(NodeId) -> Bytes) -> Memory {
+    pub fn with_workspace(graph: &Graph, workspace: impl Fn(NodeId) -> Bytes) -> MemoryTimeline {
         let storages = Storages::of(graph);
         let workspace = |id| if only_names(graph, &storages, id) { Bytes::ZERO } else { workspace(id) };
         let lines = Lines::of(graph);
@@ -59,7 +59,7 @@ impl Memory {
             host[range.end as usize] -= i128::from(storage.bytes.0);
         }
         let host_peak = running_sums(&host[..graph.order().len()]).max().unwrap_or_default();
-        Memory { storages, live, resident, transient, host_peak }
+        MemoryTimeline { storages, live, resident, transient, host_peak }
     }
 
     /// The largest number of device bytes at any tick.
@@ -76,11 +76,6 @@ impl Memory {
     pub fn peak_tick(&self) -> Option<usize> {
         let peak = self.transient_peak();
         self.transient.iter().position(|&b| b == peak)
-    }
-
-    /// The ticks during which the value's storage may be live.
-    pub fn live_range(&self, value: ValueId) -> Range<u32> {
-        self.live[self.storages.storage(value).as_u32() as usize].clone()
     }
 }
 
@@ -136,7 +131,7 @@ mod tests {
     use super::*;
 
     /// Four ticks of compute on 4-byte tensors, with one value swapped around `b` and `c`.
-    fn swapped(release: &str, trigger: &str) -> Memory {
+    fn swapped(release: &str, trigger: &str) -> MemoryTimeline {
         let text = format!(
             "g (float[1] x) => (float[1] e) {{
                 [a] float[1] h = Relu(x)
@@ -150,10 +145,10 @@ mod tests {
         );
         let graph = Graph::parse(&text).unwrap();
         lmsc_ir::verify(&graph).unwrap();
-        Memory::of(&graph)
+        MemoryTimeline::of(&graph)
     }
 
-    fn transient(memory: &Memory) -> Vec<u64> {
+    fn transient(memory: &MemoryTimeline) -> Vec<u64> {
         memory.transient.iter().map(|b| b.0 / 4).collect()
     }
 
@@ -166,7 +161,7 @@ mod tests {
             [c] float[1] q = Relu(p)
             [d] float[1] e = Add(h, q)
         }";
-        let memory = Memory::of(&Graph::parse(text).unwrap());
+        let memory = MemoryTimeline::of(&Graph::parse(text).unwrap());
         assert_eq!(memory.resident, Bytes(4));
         assert_eq!(transient(&memory), [1, 2, 3, 3, 3]);
         assert_eq!((memory.peak(), memory.peak_tick()), (Bytes(16), Some(2)));
@@ -189,7 +184,7 @@ mod tests {
     }
 
     /// `p` is swapped out by `c` at the latest, and `h` is swapped in between `b` and `c`.
-    fn crossing(wait: &str) -> Memory {
+    fn crossing(wait: &str) -> MemoryTimeline {
         let text = format!(
             "g (float[1] x) => (float[1] e) {{
                 [a] float[1] h = Relu(x)
@@ -203,7 +198,7 @@ mod tests {
                 [e] float[1] e = Add(p_in, r)
             }}"
         );
-        Memory::of(&Graph::parse(&text).unwrap())
+        MemoryTimeline::of(&Graph::parse(&text).unwrap())
     }
 
     #[test]

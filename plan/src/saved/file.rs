@@ -1,8 +1,8 @@
 //! The JSON fields of a saved plan, and the checks that they name operators and tensors of the problem.
 
 use cranelift_entity::{EntityRef, PrimaryMap};
-use lmsc_address::{Run, Spot};
-use lmsc_schedule::problem::{Op, Problem, TensorId};
+use lmsc_address::{Allocation, Spot};
+use lmsc_schedule::problem::{Operator, Problem, TensorId};
 use lmsc_schedule::{Edge, Instruction, Piece, PieceId, Plan, Schedule, Step};
 use serde::{Deserialize, Serialize};
 
@@ -127,7 +127,7 @@ impl HeadFile {
 
 impl OpFile {
     /// The operator of the position, touching these tensors.
-    pub(super) fn of(op: u32, run: &Op) -> OpFile {
+    pub(super) fn of(op: u32, run: &Operator) -> OpFile {
         let numbers = |tensors: &[TensorId]| tensors.iter().map(|t| t.as_u32()).collect();
         OpFile {
             op,
@@ -169,8 +169,8 @@ impl PlanFile {
         };
         let spot = |spot: &Spot| {
             let (workspace_of, bytes) = match spot.run {
-                Run::Workspace(tick) => (Some(tick), None),
-                Run::Bytes { tensor, begin, end } => (None, Some((tensor.as_u32(), begin, end))),
+                Allocation::Workspace(tick) => (Some(tick), None),
+                Allocation::Bytes { tensor, begin, end } => (None, Some((tensor.as_u32(), begin, end))),
             };
             SpotFile { from_step: spot.from, workspace_of, bytes, address: spot.address }
         };
@@ -271,11 +271,11 @@ impl PlanFile {
         let run = match (spot.workspace_of, spot.bytes) {
             (Some(tick), None) => {
                 known("operator", tick.into(), self.ops.len())?;
-                Run::Workspace(tick)
+                Allocation::Workspace(tick)
             }
             (None, Some((tensor, begin, end))) => {
                 known("tensor", tensor.into(), self.tensors.len())?;
-                Run::Bytes { tensor: TensorId::from_u32(tensor), begin, end }
+                Allocation::Bytes { tensor: TensorId::from_u32(tensor), begin, end }
             }
             _ => {
                 return Err(SavedError::Flaw(
@@ -291,7 +291,7 @@ impl PlanFile {
 struct Runs<'a> {
     problem: &'a Problem,
     tensor_origin: &'a PrimaryMap<TensorId, TensorId>,
-    ops: Vec<Op>,
+    ops: Vec<Operator>,
     /// The operator whose first run is next.
     next: u32,
     /// By tensor of the problem, the number of changes by the first runs of operators.
@@ -348,7 +348,7 @@ impl<'a> Runs<'a> {
             self.content[tensor.as_u32() as usize] += 1;
             self.changed[self.tensor_origin[tensor].as_u32() as usize] += 1;
         }
-        self.ops.push(Op { reads, produces, changes, ..*source });
+        self.ops.push(Operator { reads, produces, changes, ..*source });
         Ok(())
     }
 
@@ -379,7 +379,7 @@ impl<'a> Runs<'a> {
     }
 
     /// All operators.
-    fn end(self) -> Result<Vec<Op>, SavedError> {
+    fn end(self) -> Result<Vec<Operator>, SavedError> {
         if (self.next as usize) < self.problem.ops.len() {
             Err(SavedError::Missing(self.next))
         } else {

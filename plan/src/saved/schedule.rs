@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use lmsc_address::{Run, Spot};
+use lmsc_address::{Allocation, Spot};
 use lmsc_schedule::problem::{Problem, TensorId};
 use lmsc_schedule::{Edge, Instruction, Plan, Request};
 use serde::{Deserialize, Serialize};
@@ -96,8 +96,8 @@ pub fn to_json(plan: &Plan, placed: Option<(&[Spot], &[Edge])>) -> serde_json::V
     });
     let spot = |spot: &Spot| {
         let of = match spot.run {
-            Run::Workspace(_) => RangeFacts::default(),
-            Run::Bytes { tensor, begin, end } => range(tensor, begin, end),
+            Allocation::Workspace(_) => RangeFacts::default(),
+            Allocation::Bytes { tensor, begin, end } => range(tensor, begin, end),
         };
         SpotFacts { from_step: spot.from, of, address: spot.address }
     };

@@ -34,7 +34,7 @@ use lmsc_ir::{Adjacency, Bytes, Graph, Node, NodeId, Phase, Phases, StorageId, S
 use smallvec::SmallVec;
 use wildmatch::WildMatch;
 
-use crate::Memory;
+use crate::MemoryTimeline;
 
 /// The strategy that finds a trigger (TFLMS §4.3, `ctrld_strategy`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -323,7 +323,7 @@ pub struct Analysis<'a> {
     /// The nodes that complete before each node starts.
     pub predecessors: Adjacency,
     /// Its storages, their live ranges and the bytes at every tick.
-    pub memory: Memory,
+    pub memory: MemoryTimeline,
     reads: Reads,
     /// By node, its rank in a breadth-first walk from the starting nodes; `u32::MAX` if the walk does not reach it.
     rank: Vec<u32>,
@@ -352,7 +352,7 @@ impl<'a> Analysis<'a> {
     pub fn new(graph: &'a Graph, params: &Params, workspace: impl Fn(NodeId) -> Bytes) -> Analysis<'a> {
         let is_optimizer = |node: &Node| params.optimizer_scopes.iter().any(|s| s.contains(&node.name));
         let phases = Phases::of(graph, |node| is_optimizer(node).then_some(Phase::Backward));
-        let memory = Memory::with_workspace(graph, &workspace);
+        let memory = MemoryTimeline::with_workspace(graph, &workspace);
         let successors = graph.successor_lists();
         let levels = lmsc_ir::levels(graph);
         let turn = turn(graph, &phases, &levels);
@@ -394,7 +394,7 @@ impl<'a> Analysis<'a> {
 
     /// Counts the other operands of views for as long as the views may need them.
     fn wait_for_views(&mut self) {
-        let Memory { storages, live, .. } = &self.memory;
+        let MemoryTimeline { storages, live, .. } = &self.memory;
         // By value, the tick of its last reader, directly or through views.
         let mut last = vec![0; self.graph.value_capacity()];
         let mut ends: Vec<u32> = live.iter().map(|range| range.end).collect();

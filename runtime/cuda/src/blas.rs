@@ -15,7 +15,7 @@ use lmsc_ir::program::Stream;
 
 use super::driver::Gpu;
 use super::library::{LibraryFacts, Opened, functions};
-use super::recipe::{Factor, Float, Product};
+use super::recipe::{Factor, FloatType, Product};
 use super::session::Precision;
 
 /// The versions of the library that have all functions called here, the newest first.
@@ -115,16 +115,16 @@ impl Blas {
         let algorithm = cublasGemmAlgo_t::CUBLAS_GEMM_DFALT;
         let Product { m, n, k, left, right, out, batch, factors, stored, .. } = *product;
         let kind = |float| match float {
-            Float::F32 => cudaDataType::CUDA_R_32F,
-            Float::F16 => cudaDataType::CUDA_R_16F,
-            Float::Bf16 => cudaDataType::CUDA_R_16BF,
+            FloatType::F32 => cudaDataType::CUDA_R_32F,
+            FloatType::F16 => cudaDataType::CUDA_R_16F,
+            FloatType::Bf16 => cudaDataType::CUDA_R_16BF,
         };
         let (factors_are, out_is) = (kind(factors), kind(stored));
         // Products of short floats are exact.
         let sums = match (factors, self.precision) {
-            (Float::F32, Precision::Tf32) => cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
-            (Float::F32, Precision::Bf16) => cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_16BF,
-            (Float::F32, Precision::F16) => cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_16F,
+            (FloatType::F32, Precision::Tf32) => cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
+            (FloatType::F32, Precision::Bf16) => cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_16BF,
+            (FloatType::F32, Precision::F16) => cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_16F,
             _ => cublasComputeType_t::CUBLAS_COMPUTE_32F,
         };
         let turn = |factor: Factor<u64>| {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cudarc::nvrtc::sys::{self, nvrtcProgram, nvrtcResult};
 
 use super::library::{LibraryFacts, Missing, Opened, functions};
-use super::{PRELUDE, SOURCES, Source};
+use super::{KernelSource, PRELUDE, SOURCES};
 
 /// Possible names of NVRTC's library, the newest first.
 const NAMES: [&str; 4] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"];
@@ -57,7 +57,7 @@ pub enum CompileError {
 
 /// NVRTC, and the folder in which images are cached.
 #[derive(Clone, Debug)]
-pub struct Compiler {
+pub struct KernelCompiler {
     api: Arc<Nvrtc>,
     facts: LibraryFacts,
     cache: Option<PathBuf>,
@@ -81,12 +81,12 @@ fn user_cache() -> Option<PathBuf> {
     Some(named.or_else(home)?.join("lmsc").join("kernels"))
 }
 
-impl Compiler {
+impl KernelCompiler {
     /// NVRTC, with the user's cache folder.
     ///
     /// # Errors
     /// [`CompileError::Missing`] if it is not found; [`CompileError::Lacks`] if it is too old.
-    pub fn new() -> Result<Compiler, CompileError> {
+    pub fn new() -> Result<KernelCompiler, CompileError> {
         let library = Opened::find(&NAMES)?;
         let path = library.path_of("nvrtcVersion");
         let api = Nvrtc::of(&library).map_err(|lacks| CompileError::Lacks { path: path.clone(), lacks })?;
@@ -94,7 +94,7 @@ impl Compiler {
         // SAFETY: both numbers may be written.
         _ = unsafe { api.nvrtcVersion(&mut major, &mut minor) };
         let facts = LibraryFacts { name: "NVRTC", version: format!("{major}.{minor}"), path };
-        Ok(Compiler { api: Arc::new(api), facts, cache: user_cache() })
+        Ok(KernelCompiler { api: Arc::new(api), facts, cache: user_cache() })
     }
 
     /// Its version and path.
@@ -103,15 +103,20 @@ impl Compiler {
     }
 
     /// The same with another cache folder, or none.
-    pub fn with_cache(self, cache: Option<PathBuf>) -> Compiler {
-        Compiler { cache, ..self }
+    pub fn with_cache(self, cache: Option<PathBuf>) -> KernelCompiler {
+        KernelCompiler { cache, ..self }
     }
 
     /// The image for a device of this architecture (`sm_90`): the source's common kernels, or its rare ones.
     ///
     /// # Errors
     /// [`CompileError::Refused`], with NVRTC's log.
-    pub fn image(&self, source: &Source, rare: bool, architecture: &str) -> Result<Vec<u8>, CompileError> {
+    pub fn image(
+        &self,
+        source: &KernelSource,
+        rare: bool,
+        architecture: &str,
+    ) -> Result<Vec<u8>, CompileError> {
         let text = format!("{PRELUDE}\n#line 1 \"{}.cu\"\n{}", source.name, source.text);
         let part = if rare { "-rare" } else { "" };
         let mut options = Vec::new();

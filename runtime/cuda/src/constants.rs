@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lmsc_kernels::kernel::Step;
+use lmsc_kernels::kernel::StepContext;
 
 /// Alignment of each constant in bytes.
 pub(super) const ALIGNMENT: u64 = 256;
@@ -16,7 +16,7 @@ pub(super) struct Constants {
 impl Constants {
     /// No constants, only room for the step's number and seed.
     pub(super) fn new() -> Constants {
-        Constants { bytes: vec![0; size_of::<Step>()], at: BTreeMap::new() }
+        Constants { bytes: vec![0; size_of::<StepContext>()], at: BTreeMap::new() }
     }
 
     /// Adds these bytes; returns their offset.

@@ -25,7 +25,7 @@ use lmsc_ir::program::Stream;
 
 use super::driver::Gpu;
 use super::library::{LibraryFacts, Opened, functions};
-use super::recipe::{Convolution, Filter, Float, Found};
+use super::recipe::{Convolution, Filter, FloatType, Found};
 use super::session::Precision;
 
 /// The library, and its first version that has all functions called here under the same names, in one file.
@@ -119,11 +119,11 @@ struct Descriptors {
 }
 
 impl Descriptors {
-    fn new(api: &Arc<Cudnn>, filter: &Filter, stored: Float) -> Result<Descriptors, String> {
+    fn new(api: &Arc<Cudnn>, filter: &Filter, stored: FloatType) -> Result<Descriptors, String> {
         let elements = match stored {
-            Float::F32 => cudnnDataType_t::CUDNN_DATA_FLOAT,
-            Float::F16 => cudnnDataType_t::CUDNN_DATA_HALF,
-            Float::Bf16 => cudnnDataType_t::CUDNN_DATA_BFLOAT16,
+            FloatType::F32 => cudnnDataType_t::CUDNN_DATA_FLOAT,
+            FloatType::F16 => cudnnDataType_t::CUDNN_DATA_HALF,
+            FloatType::Bf16 => cudnnDataType_t::CUDNN_DATA_BFLOAT16,
         };
         let mut all = Descriptors {
             api: Arc::clone(api),
@@ -211,7 +211,7 @@ impl Drop for Descriptors {
 /// The algorithm of convolutions with these extents and this size of workspace.
 struct Chosen {
     filter: Filter,
-    stored: Float,
+    stored: FloatType,
     room: u64,
     /// The algorithm and its workspace, or why there is none.
     by: Result<(Descriptors, Algorithm, usize), String>,
@@ -305,10 +305,10 @@ impl Dnn {
         const TO_SHORT: cudnnMathType_t = cudnnMathType_t::CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;
         // The permitted kinds of math, the one that rounds least first. Products of short floats are exact.
         let allowed: &[cudnnMathType_t] = match (of.stored, self.precision) {
-            (Float::F16 | Float::Bf16, _) => &[EXACT, TF32, SHORT],
-            (Float::F32, Precision::F32) => &[EXACT],
-            (Float::F32, Precision::Tf32 | Precision::Bf16) => &[EXACT, SHORT, TF32],
-            (Float::F32, Precision::F16) => &[EXACT, SHORT, TF32, TO_SHORT],
+            (FloatType::F16 | FloatType::Bf16, _) => &[EXACT, TF32, SHORT],
+            (FloatType::F32, Precision::F32) => &[EXACT],
+            (FloatType::F32, Precision::Tf32 | Precision::Bf16) => &[EXACT, SHORT, TF32],
+            (FloatType::F32, Precision::F16) => &[EXACT, SHORT, TF32, TO_SHORT],
         };
         let descriptors = Descriptors::new(&self.api, &of.filter, of.stored)?;
         let mut why = "the library has no deterministic algorithm for one".to_owned();

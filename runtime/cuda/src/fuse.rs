@@ -8,7 +8,7 @@
 //! followed by its activation. It does the other work first.
 //!
 //! The bits are those of single kernels: both call the same functions, and neither contracts products and sums
-//! ([`Source::contracts`](super::Source)).
+//! ([`KernelSource::contracts`](super::KernelSource)).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -17,7 +17,7 @@ use lmsc_ir::program::{Memory, Program, Residency, Stream, Until, residencies};
 
 use super::BLOCK;
 use super::compile::fingerprint;
-use super::recipe::{Each, RANK, Reach};
+use super::recipe::{Each, Indexing, RANK};
 
 /// Maximum number of words of a kernel's one argument: some compilers allow at most 4096 bytes.
 const MOST_WORDS: usize = 512;
@@ -58,9 +58,9 @@ impl<'a> One<'a> {
         let (element, reach) = &self.each.operands[index];
         let width = width(element);
         let elements = match reach {
-            Reach::Same => self.each.elements,
-            Reach::First => 1,
-            Reach::Spread(words) => {
+            Indexing::Same => self.each.elements,
+            Indexing::First => 1,
+            Indexing::Spread(words) => {
                 // The words are: number of elements, number of dimensions, extents, strides.
                 let rank = words[1] as usize;
                 let (extents, strides) = words[2..].split_at((words.len() - 2) / 2);
@@ -72,9 +72,9 @@ impl<'a> One<'a> {
                     .sum::<u64>()
             }
             // The third of the words is the number of channels.
-            Reach::Channel(words) => words[2],
+            Indexing::Channel(words) => words[2],
         };
-        let of_each = (*reach == Reach::Same).then_some(width);
+        let of_each = (*reach == Indexing::Same).then_some(width);
         Use { start: self.addresses[index], bytes: elements * width, of_each }
     }
 
@@ -123,7 +123,7 @@ enum Meeting {
     Otherwise,
 }
 
-/// Number of distinct elements that a box of indices reaches; the words are those of [`Reach::Spread`].
+/// Number of distinct elements that a box of indices reaches; the words are those of [`Indexing::Spread`].
 pub(super) fn distinct(words: &[u64]) -> u64 {
     let rank = words[1] as usize;
     let (extents, strides) = (&words[2..2 + RANK], &words[2 + RANK..2 + 2 * RANK]);
@@ -132,12 +132,12 @@ pub(super) fn distinct(words: &[u64]) -> u64 {
 }
 
 /// Number of elements of an operand that a function of `elements` elements reads.
-pub(super) fn reached(reach: &Reach, elements: u64) -> u64 {
+pub(super) fn reached(reach: &Indexing, elements: u64) -> u64 {
     match reach {
-        Reach::Same => elements,
-        Reach::First => 1,
-        Reach::Spread(words) => distinct(words),
-        Reach::Channel(words) => words[2],
+        Indexing::Same => elements,
+        Indexing::First => 1,
+        Indexing::Spread(words) => distinct(words),
+        Indexing::Channel(words) => words[2],
     }
 }
 
@@ -311,7 +311,7 @@ impl<'a> Loop<'a> {
         let (mut made, mut call) = (self.parameters(one.each), String::new());
         for (index, (element, reach)) in one.each.operands.iter().enumerate() {
             let (r, of) = self.operand(one.addresses[index], element, reach);
-            let is_before = one.each.made_of.is_some() && *reach == Reach::First;
+            let is_before = one.each.made_of.is_some() && *reach == Indexing::First;
             let into = if is_before { &mut made } else { &mut call };
             _ = if of == *element {
                 write!(into, ", r{r}")
@@ -338,11 +338,11 @@ impl<'a> Loop<'a> {
     }
 
     /// The register that has an operand, and its type; loads the operand unless a register has it already.
-    fn operand(&mut self, start: u64, element: &'a str, reach: &'a Reach) -> (usize, &'a str) {
+    fn operand(&mut self, start: u64, element: &'a str, reach: &'a Indexing) -> (usize, &'a str) {
         let known = match reach {
-            Reach::Same => self.current.get(&(start, width(element))).copied(),
-            Reach::First => self.read.get(&(start, element, &[][..])).map(|&r| (r, element)),
-            Reach::Spread(of) | Reach::Channel(of) => {
+            Indexing::Same => self.current.get(&(start, width(element))).copied(),
+            Indexing::First => self.read.get(&(start, element, &[][..])).map(|&r| (r, element)),
+            Indexing::Spread(of) | Indexing::Channel(of) => {
                 self.read.get(&(start, element, &of[..])).map(|&r| (r, element))
             }
         };
@@ -350,21 +350,21 @@ impl<'a> Loop<'a> {
     }
 
     /// Loads an operand; returns its register.
-    fn load(&mut self, start: u64, element: &'a str, reach: &'a Reach) -> usize {
+    fn load(&mut self, start: u64, element: &'a str, reach: &'a Indexing) -> usize {
         let (r, at) = (self.register(), self.words.len() + 1);
         self.words.push(start);
         self.bytes += width(element) * reached(reach, self.elements);
         _ = writeln!(self.before, "    const {element}* a{r} = (const {element}*)w[{at}];");
         match reach {
-            Reach::Same => {
+            Indexing::Same => {
                 _ = writeln!(self.loads, "        const {element} r{r} = a{r}[i];");
                 self.current.insert((start, width(element)), (r, element));
             }
-            Reach::First => {
+            Indexing::First => {
                 _ = writeln!(self.before, "    const {element} r{r} = a{r}[0];");
                 self.read.insert((start, element, &[]), r);
             }
-            Reach::Spread(box_of) => {
+            Indexing::Spread(box_of) => {
                 self.words.extend(box_of);
                 _ = writeln!(
                     self.loads,
@@ -373,7 +373,7 @@ impl<'a> Loop<'a> {
                 );
                 self.read.insert((start, element, box_of), r);
             }
-            Reach::Channel(divisors) => {
+            Indexing::Channel(divisors) => {
                 let channel = self.channel(divisors, r).to_owned();
                 _ = writeln!(self.loads, "        const {element} r{r} = a{r}[{channel}];");
                 self.read.insert((start, element, divisors), r);

@@ -8,16 +8,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lmsc_ir::Type;
-use lmsc_ir::program::{Action, Checked, Launch, Stream, Tensor};
+use lmsc_ir::program::{Action, Checked, Launch, PlacedTensor, Stream};
 use lmsc_runtime::RunError;
 
 use super::fuse::{Fused, distinct, fuse, reached, width};
-use super::recipe::{self, Arg, At, Call, Convolution, Each, Float, Product};
+use super::recipe::{self, AddressBase, Arg, Call, Convolution, Each, FloatType, Product};
 use super::session::{Places, recipes};
 
 /// The kind of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CallKind {
     /// A kernel of its own.
     Kernel {
         /// Its name.
@@ -55,13 +55,13 @@ pub struct Listed {
     /// The node whose command that is.
     pub node: String,
     /// The kind of the call.
-    pub kind: Kind,
+    pub kind: CallKind,
     /// Minimum number of bytes that it moves.
     pub bytes: u64,
     /// Minimum number of operations; a multiplication and an addition are two.
     pub operations: u64,
     /// Type of the elements of its factors.
-    pub factors: Float,
+    pub factors: FloatType,
 }
 
 /// The calls of a step of the program on a device that has cuBLAS and cuDNN, in the program's order; or without the libraries, if
@@ -81,12 +81,12 @@ pub fn launches(program: &Checked, own_kernels: bool) -> Result<Vec<Listed>, Run
         let node = match &of.action {
             Action::Turn => {
                 let name = "next_step".to_owned();
-                let kind = Kind::Kernel { name, blocks: 1, operators: 1 };
+                let kind = CallKind::Kernel { name, blocks: 1, operators: 1 };
                 all.push(listed(stream, command, "", kind));
                 continue;
             }
             Action::Copy(copy) => {
-                let copied = listed(stream, command, &copy.node, Kind::Copy);
+                let copied = listed(stream, command, &copy.node, CallKind::Copy);
                 all.push(Listed { bytes: copy.bytes, ..copied });
                 continue;
             }
@@ -100,7 +100,7 @@ pub fn launches(program: &Checked, own_kernels: bool) -> Result<Vec<Listed>, Run
             own.truncate(own.len() - one.of_first);
             all.append(&mut own);
             let (name, blocks, operators) = (one.kernel.clone(), one.blocks, one.launches);
-            let kind = Kind::Kernel { name, blocks, operators };
+            let kind = CallKind::Kernel { name, blocks, operators };
             let (bytes, operations) = (one.bytes, one.operations);
             all.push(Listed { bytes, operations, ..listed(stream, command, &node.node, kind) });
             until = Some(one.commands[1]);
@@ -116,8 +116,8 @@ pub fn launches(program: &Checked, own_kernels: bool) -> Result<Vec<Listed>, Run
     Ok(all)
 }
 
-fn listed(stream: Stream, command: u32, node: &str, kind: Kind) -> Listed {
-    Listed { stream, command, node: node.to_owned(), kind, bytes: 0, operations: 0, factors: Float::F32 }
+fn listed(stream: Stream, command: u32, node: &str, kind: CallKind) -> Listed {
+    Listed { stream, command, node: node.to_owned(), kind, bytes: 0, operations: 0, factors: FloatType::F32 }
 }
 
 /// Adds the entries of a call.
@@ -126,7 +126,8 @@ fn of_call((command, launch): (u32, &Launch), call: &Call, own_kernels: bool, al
     let kernels = match call {
         Call::Products { library, .. } if !own_kernels => {
             all.extend(library.iter().map(|product| {
-                let kind = Kind::Product { batch: product.batch, extents: [product.m, product.n, product.k] };
+                let kind =
+                    CallKind::Product { batch: product.batch, extents: [product.m, product.n, product.k] };
                 let (bytes, operations) = of_product(product);
                 Listed { bytes, operations, factors: product.factors, ..of(kind) }
             }));
@@ -135,7 +136,7 @@ fn of_call((command, launch): (u32, &Launch), call: &Call, own_kernels: bool, al
         Call::Convolution { library: Some(convolution), .. } if !own_kernels => {
             let filter = &convolution.filter;
             let extents = [&filter.image, &filter.weights, &filter.positions].map(Vec::clone);
-            let kind = Kind::Convolution { found: filter.found, extents };
+            let kind = CallKind::Convolution { found: filter.found, extents };
             let (bytes, operations) = of_convolution(convolution);
             all.push(Listed { bytes, operations, factors: convolution.stored, ..of(kind) });
             call.behind()
@@ -152,14 +153,14 @@ fn of_call((command, launch): (u32, &Launch), call: &Call, own_kernels: bool, al
         let (name, blocks) = (kernel.kernel.clone(), kernel.blocks);
         let (bytes, operations) = of_kernel(launch, kernel);
         let operations = operations.max(std::mem::take(&mut instead));
-        all.push(Listed { bytes, operations, ..of(Kind::Kernel { name, blocks, operators: 1 }) });
+        all.push(Listed { bytes, operations, ..of(CallKind::Kernel { name, blocks, operators: 1 }) });
     }
 }
 
-fn bytes_of(float: Float) -> u64 {
+fn bytes_of(float: FloatType) -> u64 {
     match float {
-        Float::F32 => 4,
-        Float::F16 | Float::Bf16 => 2,
+        FloatType::F32 => 4,
+        FloatType::F16 | FloatType::Bf16 => 2,
     }
 }
 
@@ -184,7 +185,7 @@ fn of_convolution(it: &Convolution) -> (u64, u64) {
 }
 
 /// Bytes and operations of a kernel.
-fn of_kernel(launch: &Launch, kernel: &recipe::Launch) -> (u64, u64) {
+fn of_kernel(launch: &Launch, kernel: &recipe::KernelLaunch) -> (u64, u64) {
     if let Some(each) = &kernel.each {
         return of_each(each);
     }
@@ -214,14 +215,14 @@ fn of_each(each: &Each) -> (u64, u64) {
 const ROWS_WRITTEN: [&str; 6] = ["scatter_", "apply_", "accumulate", "chain", "row_places", "tuple_places"];
 
 /// Bytes of the tensors that a kernel takes, each once, and an operation for each element of the largest.
-fn of_tensors(launch: &Launch, kernel: &recipe::Launch) -> (u64, u64) {
+fn of_tensors(launch: &Launch, kernel: &recipe::KernelLaunch) -> (u64, u64) {
     let named: BTreeSet<(bool, usize)> = kernel
         .args
         .iter()
         .flat_map(Arg::addresses)
         .filter_map(|address| match address.at {
-            At::Operand(index) => Some((false, index)),
-            At::Result(index) => Some((true, index)),
+            AddressBase::Operand(index) => Some((false, index)),
+            AddressBase::Result(index) => Some((true, index)),
             _ => None,
         })
         .collect();
@@ -229,7 +230,7 @@ fn of_tensors(launch: &Launch, kernel: &recipe::Launch) -> (u64, u64) {
         let list = if is_result { &launch.results } else { &launch.operands };
         list.get(index).and_then(Option::as_ref).map(|tensor| (is_result, tensor))
     };
-    let tensors: Vec<(bool, &Tensor)> = named.iter().filter_map(tensor).collect();
+    let tensors: Vec<(bool, &PlacedTensor)> = named.iter().filter_map(tensor).collect();
     let largest = |of: bool| {
         let bytes = tensors.iter().filter(|(is_result, _)| *is_result == of).map(|(_, it)| it.bytes());
         bytes.max().unwrap_or(0)
@@ -242,7 +243,7 @@ fn of_tensors(launch: &Launch, kernel: &recipe::Launch) -> (u64, u64) {
         _ => u64::MAX,
     };
     let bytes = tensors.iter().map(|(_, tensor)| tensor.bytes().min(most)).sum();
-    let elements = |tensor: &Tensor| match &tensor.ty {
+    let elements = |tensor: &PlacedTensor| match &tensor.ty {
         Type::Tensor(tensor) => tensor.element_count().unwrap_or(0),
         _ => 0,
     };

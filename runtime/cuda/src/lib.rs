@@ -26,17 +26,17 @@ mod session;
 mod short;
 mod table;
 
-pub use compile::{CompileError, Compiler};
+pub use compile::{CompileError, KernelCompiler};
 pub use driver::{OpenError, probe};
 pub use facts::Facts;
-pub use launches::{Kind, Listed, launches};
+pub use launches::{CallKind, Listed, launches};
 pub use library::{LibraryFacts, Missing};
-pub use measure::{Copies, Costs};
+pub use measure::{Copies, Overheads};
 pub use recipe::{
-    Address, Arg, At, Call, Convolution, Each, Factor, Filter, Float, Found, Launch, Product, Reach, Recipe,
-    SCRATCH_ALIGNMENT,
+    Address, AddressBase, Arg, Call, Convolution, Each, Factor, Filter, FloatType, Found, Indexing,
+    KernelLaunch, Product, Recipe, SCRATCH_ALIGNMENT,
 };
-pub use session::{Group, Options, Precision, Session, Timed, fused, groups};
+pub use session::{CudaOptions, CudaSession, Group, Precision, Timed, fused, groups};
 pub use table::{operators, prepare};
 
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ pub const PRELUDE: &str = include_str!("../kernels/prelude.cuh");
 
 /// A file of kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct KernelSource {
     /// Its name, without `.cu`.
     pub name: &'static str,
     /// Its text, without [`PRELUDE`].
@@ -64,7 +64,7 @@ pub struct Source {
 
 macro_rules! sources {
     ($($name:literal $has_rare:literal $contracts:literal,)*) => {
-        &[$(Source {
+        &[$(KernelSource {
             name: $name,
             text: include_str!(concat!("../kernels/", $name, ".cu")),
             has_rare: $has_rare,
@@ -74,7 +74,7 @@ macro_rules! sources {
 }
 
 /// Every file of kernels.
-pub const SOURCES: &[Source] = sources![
+pub const SOURCES: &[KernelSource] = sources![
     "each" true false,
     "index" true true,
     "move" false true,

@@ -6,7 +6,7 @@ use lmsc_ir::program::Stream;
 use lmsc_runtime::RunError;
 
 use super::driver::{Event, Gpu, Memory, Module, Pinned, Ready};
-use super::{Compiler, SOURCES};
+use super::{KernelCompiler, SOURCES};
 
 /// Memory of a device and pinned memory of the host, to time copies from one to the other.
 pub struct Copies {
@@ -86,7 +86,7 @@ impl Copies {
 
 /// A device's overheads, besides the work itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Costs {
+pub struct Overheads {
     /// Time from an empty kernel to the next one: the device's share of it, or the host's if that is longer.
     pub launch: Duration,
     /// Time from one stream to another that waits for it.
@@ -97,7 +97,7 @@ pub struct Costs {
     pub pinned_memory: Duration,
 }
 
-impl Costs {
+impl Overheads {
     /// Number of repetitions of an operation that is too short to be timed alone.
     const MANY: u32 = 100;
     /// Bytes of the memory that is allocated, at most the size of the timed copies.
@@ -107,12 +107,12 @@ impl Costs {
     ///
     /// # Errors
     /// [`RunError::NoDevice`]; [`RunError::Device`], with the message of the driver or the compiler.
-    pub fn measure(ordinal: u32, compiler: &Compiler) -> Result<Costs, RunError> {
+    pub fn measure(ordinal: u32, compiler: &KernelCompiler) -> Result<Overheads, RunError> {
         let gpu = Gpu::open(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
-        Costs::of(&gpu, compiler).map_err(RunError::Device)
+        Overheads::of(&gpu, compiler).map_err(RunError::Device)
     }
 
-    fn of(gpu: &Gpu, compiler: &Compiler) -> Result<Costs, String> {
+    fn of(gpu: &Gpu, compiler: &KernelCompiler) -> Result<Overheads, String> {
         let source = SOURCES.iter().find(|source| source.name == "move").ok_or("its source is missing")?;
         let image = compiler.image(source, false, &gpu.architecture).map_err(|error| error.to_string())?;
         let module = Module::new(&image)?;
@@ -124,12 +124,12 @@ impl Costs {
         let each = |give: &dyn Fn() -> Result<(), String>, of: u32| {
             typical(|| {
                 gpu.record(&begins, Stream::Compute)?;
-                let given = (0..Costs::MANY).try_for_each(|_| give());
+                let given = (0..Overheads::MANY).try_for_each(|_| give());
                 gpu.record(&ends, Stream::Compute)?;
                 // Even after an error, nothing goes on running when this returns.
                 Stream::ALL.iter().try_for_each(|&stream| gpu.wait_for(stream))?;
                 given?;
-                Ok(Duration::from_secs_f64(ends.seconds_since(&begins)?.max(0.0)) / Costs::MANY / of)
+                Ok(Duration::from_secs_f64(ends.seconds_since(&begins)?.max(0.0)) / Overheads::MANY / of)
             })
         };
         // SAFETY: the kernel takes the address of a word, which stays until all streams were waited for.
@@ -141,16 +141,16 @@ impl Costs {
             gpu.after(Stream::Compute, &back)
         };
         let wait = each(&and_back, 2)?;
-        let per_gib = ((1 << 30) / Costs::BYTES) as u32;
+        let per_gib = ((1 << 30) / Overheads::BYTES) as u32;
         let device_memory = typical(|| {
             let since = Instant::now();
-            gpu.memory(Costs::BYTES).map(|_memory| since.elapsed() * per_gib)
+            gpu.memory(Overheads::BYTES).map(|_memory| since.elapsed() * per_gib)
         })?;
         let pinned_memory = typical(|| {
             let since = Instant::now();
-            Pinned::new(Costs::BYTES).map(|_memory| since.elapsed() * per_gib)
+            Pinned::new(Overheads::BYTES).map(|_memory| since.elapsed() * per_gib)
         })?;
-        Ok(Costs { launch, wait, device_memory, pinned_memory })
+        Ok(Overheads { launch, wait, device_memory, pinned_memory })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use lmsc_ir::Bytes;
 use lmsc_kernels::meaning::Rows;
-use lmsc_kernels::spec::{Refusal, refuse};
+use lmsc_kernels::spec::{SpecError, refuse};
 
 use super::BLOCK;
 
@@ -17,7 +17,7 @@ pub const SCRATCH_ALIGNMENT: u64 = 256;
 
 /// The base of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum At {
+pub enum AddressBase {
     /// An operand; null where it is left out or has no bytes.
     Operand(usize),
     /// A result; null where it is unused or has no bytes.
@@ -38,7 +38,7 @@ pub enum At {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
     /// The base.
-    pub at: At,
+    pub at: AddressBase,
     /// Offset in bytes.
     pub offset: u64,
 }
@@ -51,15 +51,15 @@ impl Address {
 }
 
 pub(super) fn operand(index: usize) -> Address {
-    Address { at: At::Operand(index), offset: 0 }
+    Address { at: AddressBase::Operand(index), offset: 0 }
 }
 
 pub(super) fn result(index: usize) -> Address {
-    Address { at: At::Result(index), offset: 0 }
+    Address { at: AddressBase::Result(index), offset: 0 }
 }
 
-pub(super) const NOWHERE: Address = Address { at: At::Nowhere, offset: 0 };
-pub(super) const STEP: Address = Address { at: At::Step, offset: 0 };
+pub(super) const NOWHERE: Address = Address { at: AddressBase::Nowhere, offset: 0 };
+pub(super) const STEP: Address = Address { at: AddressBase::Step, offset: 0 };
 
 /// An argument of a kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,7 +127,7 @@ impl From<Vec<u64>> for Arg {
 
 /// A kernel, the number of its blocks, each of [`BLOCK`] threads, and its arguments.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Launch {
+pub struct KernelLaunch {
     /// The kernel's name.
     pub kernel: String,
     /// Number of blocks.
@@ -150,14 +150,14 @@ pub struct Each {
     /// elements.
     pub made_of: Option<&'static str>,
     /// By operand, the type of its elements, and which of them is read.
-    pub operands: Vec<(&'static str, Reach)>,
+    pub operands: Vec<(&'static str, Indexing)>,
     /// By result, the type of its elements.
     pub results: Vec<&'static str>,
 }
 
 /// Which element of an operand an element of the result is computed from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum Indexing {
     /// The element of the same index.
     Same,
     /// Always the first.
@@ -170,7 +170,7 @@ pub enum Reach {
 
 /// Storage type of floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Float {
+pub enum FloatType {
     /// 32 bits.
     #[default]
     F32,
@@ -180,13 +180,13 @@ pub enum Float {
     Bf16,
 }
 
-impl Float {
+impl FloatType {
     /// Its name in kernels.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Float::F32 => "f32",
-            Float::F16 => "f16",
-            Float::Bf16 => "bf16",
+            FloatType::F32 => "f32",
+            FloatType::F16 => "f16",
+            FloatType::Bf16 => "bf16",
         }
     }
 }
@@ -223,9 +223,9 @@ pub struct Product<A = Address> {
     /// The result, which is never transposed.
     pub out: Factor<A>,
     /// Type of the elements of `left` and `right`.
-    pub factors: Float,
+    pub factors: FloatType,
     /// Type of the elements of `out`.
-    pub stored: Float,
+    pub stored: FloatType,
     /// Number of products in the batch.
     pub batch: i32,
     /// Factor of each product.
@@ -309,7 +309,7 @@ pub struct Convolution<A = Address> {
     /// Where the positions are.
     pub positions: A,
     /// Type of the elements of all three tensors.
-    pub stored: Float,
+    pub stored: FloatType,
     /// Workspace of the library.
     pub workspace: A,
     /// Size of the workspace in bytes.
@@ -335,28 +335,28 @@ impl<A> Convolution<A> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Call {
     /// A kernel.
-    Kernel(Launch),
+    Kernel(KernelLaunch),
     /// Matrix products.
     Products {
         /// The calls of cuBLAS, used where it is available.
         library: Vec<Product>,
         /// Equivalent launches, used where it is not.
-        kernels: Vec<Launch>,
+        kernels: Vec<KernelLaunch>,
     },
     /// A convolution.
     Convolution {
         /// The call of cuDNN, used where it is available; none if cuDNN cannot do it.
         library: Option<Box<Convolution>>,
         /// Launches after the call of cuDNN.
-        behind: Vec<Launch>,
+        behind: Vec<KernelLaunch>,
         /// Launches equivalent to both, used where cuDNN is not.
-        kernels: Vec<Launch>,
+        kernels: Vec<KernelLaunch>,
     },
 }
 
 impl Call {
     /// The kernels that do the call without a library.
-    pub fn kernels(&self) -> &[Launch] {
+    pub fn kernels(&self) -> &[KernelLaunch] {
         match self {
             Call::Kernel(launch) => std::slice::from_ref(launch),
             Call::Products { kernels, .. } | Call::Convolution { kernels, .. } => kernels,
@@ -364,7 +364,7 @@ impl Call {
     }
 
     /// The kernels that run after a library has done its part.
-    pub fn behind(&self) -> &[Launch] {
+    pub fn behind(&self) -> &[KernelLaunch] {
         match self {
             Call::Convolution { behind, .. } => behind,
             _ => &[],
@@ -399,7 +399,7 @@ impl Recipe {
     }
 
     /// Workspace in bytes with `scratch` bytes of scratch.
-    pub fn workspace_with(&self, scratch: Bytes) -> Bytes {
+    pub(crate) fn workspace_with(&self, scratch: Bytes) -> Bytes {
         match scratch {
             Bytes::ZERO => self.rooms,
             Bytes(scratch) => {
@@ -449,20 +449,20 @@ impl Recipe {
     pub(super) fn room<T>(&mut self, elements: usize) -> Address {
         let offset = self.rooms.0.next_multiple_of(256);
         self.rooms = Bytes(offset.saturating_add((elements as u64).saturating_mul(size_of::<T>() as u64)));
-        Address { at: At::Workspace, offset }
+        Address { at: AddressBase::Workspace, offset }
     }
 
     /// Reserves scratch for `elements` elements, valid until the next reservation.
     pub(super) fn scratch_for<T>(&mut self, elements: usize) -> Address {
         let bytes = (elements as u64).saturating_mul(size_of::<T>() as u64);
         self.scratch = self.scratch.max(Bytes(bytes));
-        Address { at: At::Scratch, offset: 0 }
+        Address { at: AddressBase::Scratch, offset: 0 }
     }
 
     /// Reserves `bytes` bytes of a library's scratch.
     pub(super) fn library_scratch_for(&mut self, bytes: u64) -> Address {
         self.library_scratch = self.library_scratch.max(Bytes(bytes));
-        Address { at: At::Scratch, offset: 0 }
+        Address { at: AddressBase::Scratch, offset: 0 }
     }
 
     /// Adds products that the library does, if it is available, or else the kernels that `kernels` adds; only those, if the
@@ -470,8 +470,8 @@ impl Recipe {
     pub(super) fn library_or(
         &mut self,
         library: Option<Vec<Product>>,
-        kernels: impl FnOnce(&mut Recipe) -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+        kernels: impl FnOnce(&mut Recipe) -> Result<(), SpecError>,
+    ) -> Result<(), SpecError> {
         let Some(library) = library else { return kernels(self) };
         let kernels = self.apart(kernels)?;
         self.calls.push(Call::Products { library, kernels });
@@ -483,9 +483,9 @@ impl Recipe {
     pub(super) fn convolution_or(
         &mut self,
         library: Option<Convolution>,
-        behind: impl FnOnce(&mut Recipe) -> Result<(), Refusal>,
-        kernels: impl FnOnce(&mut Recipe) -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+        behind: impl FnOnce(&mut Recipe) -> Result<(), SpecError>,
+        kernels: impl FnOnce(&mut Recipe) -> Result<(), SpecError>,
+    ) -> Result<(), SpecError> {
         let kernels = self.apart(kernels)?;
         let behind = if library.is_some() { self.apart(behind)? } else { Vec::new() };
         // An empty convolution has no launch.
@@ -498,8 +498,8 @@ impl Recipe {
     /// The launches that the function adds, taken out of the recipe again.
     fn apart(
         &mut self,
-        add: impl FnOnce(&mut Recipe) -> Result<(), Refusal>,
-    ) -> Result<Vec<Launch>, Refusal> {
+        add: impl FnOnce(&mut Recipe) -> Result<(), SpecError>,
+    ) -> Result<Vec<KernelLaunch>, SpecError> {
         let before = self.calls.len();
         add(self)?;
         Ok(self.calls.drain(before..).flat_map(|call| call.kernels().to_vec()).collect())
@@ -510,7 +510,7 @@ impl Recipe {
         self.constants.resize(self.constants.len().next_multiple_of(16), 0);
         let offset = self.constants.len() as u64;
         self.constants.extend(bytes);
-        Address { at: At::Constants, offset }
+        Address { at: AddressBase::Constants, offset }
     }
 
     /// Adds integers to the constants.
@@ -524,12 +524,12 @@ impl Recipe {
         kernel: impl Into<String>,
         blocks: usize,
         args: Vec<Arg>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SpecError> {
         let Some(blocks) = u32::try_from(blocks).ok().filter(|&blocks| blocks <= i32::MAX as u32) else {
             return refuse(format!("it would need {blocks} blocks of threads"));
         };
         if blocks > 0 {
-            self.calls.push(Call::Kernel(Launch { kernel: kernel.into(), blocks, args, each: None }));
+            self.calls.push(Call::Kernel(KernelLaunch { kernel: kernel.into(), blocks, args, each: None }));
         }
         Ok(())
     }
@@ -615,7 +615,7 @@ pub(super) fn channel_words(rows: Rows, width: usize) -> Vec<u64> {
 }
 
 /// A box of indices, and strides in each of several tensors, as a kernel takes it.
-pub(super) fn spread(dims: &[usize], strides: &[Vec<isize>]) -> Result<Vec<u64>, Refusal> {
+pub(super) fn spread(dims: &[usize], strides: &[Vec<isize>]) -> Result<Vec<u64>, SpecError> {
     if dims.len() > RANK {
         return refuse(format!(
             "{} dimensions cannot be taken together; this device has kernels for up to {RANK}",
@@ -632,7 +632,7 @@ pub(super) fn spread(dims: &[usize], strides: &[Vec<isize>]) -> Result<Vec<u64>,
 }
 
 /// The same with nonnegative strides.
-pub(super) fn spread_forward(dims: &[usize], strides: &[Vec<usize>]) -> Result<Vec<u64>, Refusal> {
+pub(super) fn spread_forward(dims: &[usize], strides: &[Vec<usize>]) -> Result<Vec<u64>, SpecError> {
     let signed: Vec<Vec<isize>> =
         strides.iter().map(|list| list.iter().map(|&s| s as isize).collect()).collect();
     spread(dims, &signed)

@@ -11,23 +11,23 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lmsc_ir::program::{
-    Action, Checked, Command, ContentId, Launch, Mapping, Memory, Output, Program, Role, Stream, Tensor,
-    Transfer, peak_in_order,
+    Action, Checked, Command, ContentId, Launch, Mapping, Memory, Output, PlacedTensor, Program, Role,
+    Stream, Transfer, peak_in_order,
 };
 use lmsc_ir::{Bytes, Data};
 use lmsc_runtime::device::Tensors;
 use lmsc_runtime::kernels::{Known, keep_asked_for, prepared};
-use lmsc_runtime::{self as run, Fragmentation, Measured, RunError, Settled, Turn, Watch, pages};
+use lmsc_runtime::{self as run, Fragmentation, Measurements, RunError, Settled, StepObserver, Turn, pages};
 use rayon::prelude::*;
 
 use super::blas::Blas;
-use super::compile::Compiler;
+use super::compile::KernelCompiler;
 use super::constants::{ALIGNMENT, Constants};
 use super::dnn::{self, Dnn};
 use super::driver::{self, Arena, Event, Function, Gpu, Graph, Module, Pinned, Ready};
 use super::fuse::{Ending, Fused, One, fuse};
 use super::library::LibraryFacts;
-use super::recipe::{self, Address, Arg, At, Call, Product, Recipe};
+use super::recipe::{self, Address, AddressBase, Arg, Call, Product, Recipe};
 use super::{SOURCES, prepare};
 pub use timing::Timed;
 
@@ -62,7 +62,7 @@ impl std::str::FromStr for Precision {
 
 /// How a program runs on a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct CudaOptions {
     /// The device's number, from 0.
     pub ordinal: u32,
     /// Whether a step is captured once as a graph and replayed, instead of being issued command by command.
@@ -145,7 +145,7 @@ struct Libraries {
 }
 
 impl Libraries {
-    fn open(gpu: &Gpu, options: Options, recipes: &[Option<Recipe>]) -> Libraries {
+    fn open(gpu: &Gpu, options: CudaOptions, recipes: &[Option<Recipe>]) -> Libraries {
         let calls = || recipes.iter().flatten().flat_map(|recipe| &recipe.calls);
         let blas = if options.own_kernels {
             Err("cuBLAS is not asked for".to_owned())
@@ -209,14 +209,14 @@ struct DeviceMemory {
 
 /// Where the tensors that the caller knows by name are, and the host memory of a program.
 struct Slots {
-    names: BTreeMap<String, (Memory, Tensor)>,
+    names: BTreeMap<String, (Memory, PlacedTensor)>,
     /// Where the caller's inputs are staged in the slab, by their address in the arena.
     staged: BTreeMap<u64, u64>,
     slab: Pinned,
 }
 
 /// A program on a device, with the values of its variables.
-pub struct Session {
+pub struct CudaSession {
     // Fields are dropped in this order, so a field stands before those that it uses.
     graph: Option<Graph>,
     calls: Calls,
@@ -234,7 +234,7 @@ pub struct Session {
     program: Checked,
     known: Known,
     order: Vec<(Stream, u32)>,
-    options: Options,
+    options: CudaOptions,
     steps: u64,
     /// Waits that are skipped, for tests.
     forgotten: Vec<(Stream, u32, usize)>,
@@ -246,16 +246,16 @@ pub struct Session {
     pub traces: bool,
 }
 
-impl std::fmt::Debug for Session {
+impl std::fmt::Debug for CudaSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session")
+        f.debug_struct("CudaSession")
             .field("device", &self.gpu.name)
             .field("steps", &self.steps)
             .finish_non_exhaustive()
     }
 }
 
-impl Drop for Session {
+impl Drop for CudaSession {
     fn drop(&mut self) {
         // The library's handles belong to the context of the thread that releases them.
         _ = self.gpu.enter();
@@ -298,7 +298,7 @@ impl<'a> Places<'a> {
         self.arena
     }
 
-    fn tensor(&self, tensor: Option<&Option<Tensor>>) -> u64 {
+    fn tensor(&self, tensor: Option<&Option<PlacedTensor>>) -> u64 {
         let Some(Some(tensor)) = tensor else { return 0 };
         match (tensor.span(), self.of_known.get(&tensor.content)) {
             (Some(span), _) => self.arena + span.start,
@@ -310,13 +310,13 @@ impl<'a> Places<'a> {
     /// Resolves an address in the recipe of a command.
     fn address(&self, index: u32, launch: &Launch, recipe: &Recipe, address: &Address) -> u64 {
         let base = match address.at {
-            At::Operand(i) => self.tensor(launch.operands.get(i)),
-            At::Result(i) => self.tensor(launch.results.get(i)),
-            At::Workspace => self.arena + launch.workspace.start,
-            At::Scratch => recipe.scratch_in(self.arena + launch.workspace.start),
-            At::Constants => self.constants + self.of_recipes[index as usize],
-            At::Step => self.constants,
-            At::Nowhere => 0,
+            AddressBase::Operand(i) => self.tensor(launch.operands.get(i)),
+            AddressBase::Result(i) => self.tensor(launch.results.get(i)),
+            AddressBase::Workspace => self.arena + launch.workspace.start,
+            AddressBase::Scratch => recipe.scratch_in(self.arena + launch.workspace.start),
+            AddressBase::Constants => self.constants + self.of_recipes[index as usize],
+            AddressBase::Step => self.constants,
+            AddressBase::Nowhere => 0,
         };
         if base == 0 { 0 } else { base + address.offset }
     }
@@ -327,7 +327,7 @@ impl<'a> Places<'a> {
         for (index, launch) in self.program.launches() {
             let Some(recipe) = &self.recipes[index as usize] else { continue };
             let one = |call: &'a Call| match call {
-                Call::Kernel(recipe::Launch { kernel, args, each: Some(each), .. }) => {
+                Call::Kernel(recipe::KernelLaunch { kernel, args, each: Some(each), .. }) => {
                     let addresses = args.iter().flat_map(Arg::addresses);
                     let addresses: Vec<u64> =
                         addresses.map(|at| self.address(index, launch, recipe, at)).collect();
@@ -388,7 +388,7 @@ pub fn groups(program: &Checked) -> Result<Vec<Group>, RunError> {
     Ok(fuse(program, places.arena, &places.elementwise()).0.into_iter().map(group).collect())
 }
 
-/// Source of the program's fused elementwise kernels, as [`Compiler::fused_image`] takes it; none if nothing is fused.
+/// Source of the program's fused elementwise kernels, as [`KernelCompiler::fused_image`] takes it; none if nothing is fused.
 ///
 /// # Errors
 /// [`RunError::NotReady`].
@@ -412,14 +412,14 @@ fn arena_bytes(program: &Program, constants: u64) -> u64 {
 /// Finds kernels by name: compiles and loads files until one has it.
 struct Kernels<'a> {
     gpu: &'a Gpu,
-    compiler: &'a Compiler,
+    compiler: &'a KernelCompiler,
     modules: Vec<Module>,
     found: BTreeMap<String, Function>,
     has_rare: bool,
 }
 
 impl<'a> Kernels<'a> {
-    fn new(gpu: &'a Gpu, compiler: &'a Compiler) -> Kernels<'a> {
+    fn new(gpu: &'a Gpu, compiler: &'a KernelCompiler) -> Kernels<'a> {
         Kernels { gpu, compiler, modules: Vec::new(), found: BTreeMap::new(), has_rare: false }
     }
 
@@ -703,18 +703,22 @@ impl Slots {
     }
 }
 
-impl Session {
+impl CudaSession {
     /// The program, ready to run: kernels are compiled and loaded, all memory is allocated, and the model's data is copied to its
     /// place. All other memory is zero.
     ///
     /// # Errors
     /// [`RunError::NotReady`]; [`RunError::NoDevice`]; [`RunError::Device`], with the message of the driver or the compiler.
-    pub fn new(program: Checked, options: Options, compiler: &Compiler) -> Result<Session, RunError> {
+    pub fn new(
+        program: Checked,
+        options: CudaOptions,
+        compiler: &KernelCompiler,
+    ) -> Result<CudaSession, RunError> {
         let gpu = || Gpu::open(options.ordinal).map_err(|e| RunError::NoDevice(e.to_string()));
-        Session::ready(gpu, program, options, compiler, None)
+        CudaSession::ready(gpu, program, options, compiler, None)
     }
 
-    /// The program, ready to run as by [`Session::new`], but in chunks instead of one arena. A chunk has `chunk` bytes, rounded
+    /// The program, ready to run as by [`CudaSession::new`], but in chunks instead of one arena. A chunk has `chunk` bytes, rounded
     /// up to the device's granularity; the chunks are limited by the budget.
     ///
     /// Nothing is mapped or unmapped within a step: a chunk is mapped to all addresses that use it one after the other, and the
@@ -722,17 +726,17 @@ impl Session {
     /// step may need more chunks than are in use at once.
     ///
     /// # Errors
-    /// [`RunError::Chunk`], [`RunError::Chunks`], and those of [`Session::new`].
+    /// [`RunError::Chunk`], [`RunError::Chunks`], and those of [`CudaSession::new`].
     ///
     /// # Source
     /// OOC §4.
     pub fn in_chunks(
         program: &Checked,
-        options: Options,
-        compiler: &Compiler,
+        options: CudaOptions,
+        compiler: &KernelCompiler,
         chunk: u64,
         budget: Option<u64>,
-    ) -> Result<Session, RunError> {
+    ) -> Result<CudaSession, RunError> {
         if !(1..=pages::LARGEST).contains(&chunk) {
             return Err(RunError::Chunk { bytes: chunk });
         }
@@ -742,7 +746,7 @@ impl Session {
         let constants = Places::new(program, &recipes, &known).0.len();
         let budget = budget.map(|budget| budget.saturating_sub(constants));
         let Settled { program, mapping, fragmentation } = Settled::new(program, chunk, budget)?;
-        let mut session = Session::ready(|| Ok(gpu), program, options, compiler, Some(&mapping))?;
+        let mut session = CudaSession::ready(|| Ok(gpu), program, options, compiler, Some(&mapping))?;
         session.fragmentation = Some(fragmentation);
         Ok(session)
     }
@@ -750,10 +754,10 @@ impl Session {
     fn ready(
         gpu: impl FnOnce() -> Result<Gpu, RunError>,
         program: Checked,
-        options: Options,
-        compiler: &Compiler,
+        options: CudaOptions,
+        compiler: &KernelCompiler,
         mapping: Option<&Mapping>,
-    ) -> Result<Session, RunError> {
+    ) -> Result<CudaSession, RunError> {
         let (recipes, known) = recipes(&program)?;
         let constants = Places::new(&program, &recipes, &known).0.len();
         let needed = match mapping {
@@ -780,7 +784,7 @@ impl Session {
             return Err(RunError::NoLibrary(why));
         }
         let opened = (gpu, libraries, compiler);
-        let session = Session::on(opened, program, options, (&recipes, known), mapping);
+        let session = CudaSession::on(opened, program, options, (&recipes, known), mapping);
         let session = session.map_err(RunError::Device)?;
         match session.lacks() {
             Some(why) if required => Err(RunError::NoLibrary(why)),
@@ -789,12 +793,12 @@ impl Session {
     }
 
     fn on(
-        (gpu, mut libraries, compiler): (Gpu, Libraries, &Compiler),
+        (gpu, mut libraries, compiler): (Gpu, Libraries, &KernelCompiler),
         program: Checked,
-        options: Options,
+        options: CudaOptions,
         (recipes, known): (&[Option<Recipe>], Known),
         mapping: Option<&Mapping>,
-    ) -> Result<Session, String> {
+    ) -> Result<CudaSession, String> {
         let (constants, mut places) = Places::new(&program, recipes, &known);
         let memory = DeviceMemory::new(&gpu, &program, &constants, mapping)?;
         (places.constants, places.arena) = (memory.constants, memory.arena.address());
@@ -804,7 +808,7 @@ impl Session {
         let fuses = !options.single_kernels && mapping.is_none();
         let fusion = if fuses { Fusion::new(&places, &calls, &mut kernels)? } else { Fusion::none(&calls) };
         let modules = kernels.modules;
-        let mut session = Session {
+        let mut session = CudaSession {
             graph: None,
             calls,
             fusion,
@@ -979,7 +983,7 @@ impl Session {
     }
 
     /// The bytes of a tensor, read when the compute stream has reached this point.
-    fn read(&self, memory: Memory, tensor: &Tensor) -> Result<Cow<'_, [u8]>, String> {
+    fn read(&self, memory: Memory, tensor: &PlacedTensor) -> Result<Cow<'_, [u8]>, String> {
         let Some(span) = tensor.span() else {
             return Ok(Cow::Borrowed(self.known.get(&tensor.content).map_or(&[], |bytes| bytes.get())));
         };
@@ -1004,7 +1008,7 @@ impl Session {
     }
 
     /// Sets the bytes of a tensor when the compute stream has reached this point.
-    fn write(&self, memory: Memory, tensor: &Tensor, new: &[u8]) -> Result<(), String> {
+    fn write(&self, memory: Memory, tensor: &PlacedTensor, new: &[u8]) -> Result<(), String> {
         let Some(span) = tensor.span() else { return Ok(()) };
         let bytes = span.end - span.start;
         assert_eq!(bytes, new.len() as u64, "a tensor is set as a whole");
@@ -1056,7 +1060,7 @@ impl Session {
     ///
     /// # Errors
     /// [`RunError::Stopped`], with the message of the watch; [`RunError::Device`].
-    pub fn run(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
+    pub fn run(&mut self, steps: u64, watch: &mut dyn StepObserver) -> Result<Measurements, RunError> {
         let ran = self.drive(steps, watch);
         // Even after an error, nothing goes on running when this returns.
         let ended = Stream::ALL.iter().try_for_each(|&stream| self.gpu.wait_for(stream));
@@ -1066,11 +1070,11 @@ impl Session {
         Ok(measured)
     }
 
-    fn drive(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
+    fn drive(&mut self, steps: u64, watch: &mut dyn StepObserver) -> Result<Measurements, RunError> {
         let failed = RunError::Device;
         self.gpu.enter().map_err(failed)?;
         self.begin().map_err(failed)?;
-        let mut measured = Measured { peak: peak_in_order(&self.program), ..Measured::default() };
+        let mut measured = Measurements { peak: peak_in_order(&self.program), ..Measurements::default() };
         let mut tracer =
             if self.traces { Some(Tracer::new(&self.gpu, &self.program).map_err(failed)?) } else { None };
         let graph = self.options.graph && tracer.is_none();
@@ -1103,7 +1107,7 @@ impl Session {
                     continue;
                 }
                 if let Action::Launch(launch) = &self.program.stream(stream)[index as usize].action {
-                    let bytes = |tensor: &Tensor| self.read(Memory::Arena, tensor).map(Cow::into_owned);
+                    let bytes = |tensor: &PlacedTensor| self.read(Memory::Arena, tensor).map(Cow::into_owned);
                     watch.launched(launch, &bytes).map_err(RunError::Stopped)?;
                 }
             }
@@ -1162,7 +1166,7 @@ impl Session {
         if graph { Ok(()) } else { self.obey(Stream::Compute, 0, step, false) }
     }
 
-    /// Issues a command to its stream. For the caller's turn, [`Session::wait_for_turn`] has already obeyed the waits.
+    /// Issues a command to its stream. For the caller's turn, [`CudaSession::wait_for_turn`] has already obeyed the waits.
     fn issue(
         &self,
         stream: Stream,
@@ -1253,12 +1257,12 @@ impl Session {
     }
 }
 
-impl Tensors for Session {
-    fn peek(&self, memory: Memory, tensor: &Tensor) -> Result<Cow<'_, [u8]>, String> {
+impl Tensors for CudaSession {
+    fn peek(&self, memory: Memory, tensor: &PlacedTensor) -> Result<Cow<'_, [u8]>, String> {
         self.read(memory, tensor)
     }
 
-    fn poke(&self, memory: Memory, tensor: &Tensor, bytes: &[u8]) -> Result<(), String> {
+    fn poke(&self, memory: Memory, tensor: &PlacedTensor, bytes: &[u8]) -> Result<(), String> {
         self.write(memory, tensor, bytes)
     }
 }
@@ -1283,7 +1287,7 @@ impl Tracer {
     }
 
     /// Adds the times of a finished step to `measured`.
-    fn tell(&mut self, program: &Program, step: u64, measured: &mut Measured) -> Result<(), String> {
+    fn tell(&mut self, program: &Program, step: u64, measured: &mut Measurements) -> Result<(), String> {
         // The driver reports times in single precision, so short spans are more exact.
         let first = &self.events[Stream::Compute as usize][0][0];
         let base = first.seconds_since(&self.start)?;

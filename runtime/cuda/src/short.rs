@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use lmsc_ir::{Bytes, ElementType};
 use lmsc_kernels::short::{Short, Wide};
 
-use super::recipe::{Address, Arg, At, Call, Convolution, Each, Float, Launch, Product, Reach, Recipe};
+use super::recipe::{
+    Address, AddressBase, Arg, Call, Convolution, Each, FloatType, Indexing, KernelLaunch, Product, Recipe,
+};
 
 /// The recipe of a node on short floats, from the recipe of the same node on `f32`.
 pub(super) fn widened(inner: Recipe, wide: &Wide, in_place: &[(usize, usize)]) -> Recipe {
@@ -64,14 +66,14 @@ struct Shorts {
     calls: Vec<Call>,
 }
 
-fn stored(short: Short) -> Float {
-    if short.element == ElementType::Float16 { Float::F16 } else { Float::Bf16 }
+fn stored(short: Short) -> FloatType {
+    if short.element == ElementType::Float16 { FloatType::F16 } else { FloatType::Bf16 }
 }
 
 /// A launch that casts `elements` elements.
-fn cast(elements: usize, [from, to]: [Address; 2], [read, written]: [&'static str; 2]) -> Launch {
+fn cast(elements: usize, [from, to]: [Address; 2], [read, written]: [&'static str; 2]) -> KernelLaunch {
     let mut recipe = Recipe::default();
-    let operands = vec![(read, Reach::Same)];
+    let operands = vec![(read, Indexing::Same)];
     let each = Each {
         elements: elements as u64,
         parameters: Vec::new(),
@@ -87,15 +89,15 @@ fn cast(elements: usize, [from, to]: [Address; 2], [read, written]: [&'static st
 }
 
 /// The tensors that launches use.
-fn used<'a>(launches: impl IntoIterator<Item = &'a Launch>) -> BTreeSet<Tensor> {
+fn used<'a>(launches: impl IntoIterator<Item = &'a KernelLaunch>) -> BTreeSet<Tensor> {
     let addresses = launches.into_iter().flat_map(|launch| &launch.args).flat_map(Arg::addresses);
     addresses.filter_map(|address| tensor(*address)).collect()
 }
 
 fn tensor(address: Address) -> Option<Tensor> {
     match address.at {
-        At::Operand(index) => Some(Tensor::Operand(index)),
-        At::Result(index) => Some(Tensor::Result(index)),
+        AddressBase::Operand(index) => Some(Tensor::Operand(index)),
+        AddressBase::Result(index) => Some(Tensor::Result(index)),
         _ => None,
     }
 }
@@ -111,7 +113,7 @@ impl Shorts {
     }
 
     /// The storage type of the tensor at the address, if it is short.
-    fn short(&self, address: Address) -> Option<Float> {
+    fn short(&self, address: Address) -> Option<FloatType> {
         Some(stored(self.room(tensor(address)?)?.0))
     }
 
@@ -119,7 +121,7 @@ impl Shorts {
     fn wide(&self, address: Address) -> Address {
         match (address.at, tensor(address).and_then(|tensor| self.room(tensor))) {
             (_, Some((_, room))) => Address { offset: room.offset + address.offset, ..room },
-            (At::Workspace, _) => Address { offset: self.base + address.offset, ..address },
+            (AddressBase::Workspace, _) => Address { offset: self.base + address.offset, ..address },
             _ => address,
         }
     }
@@ -132,33 +134,33 @@ impl Shorts {
         }
     }
 
-    fn launch(&self, launch: Launch) -> Launch {
+    fn launch(&self, launch: KernelLaunch) -> KernelLaunch {
         let arg = |arg| match arg {
             Arg::Address(address) => Arg::Address(self.wide(address)),
             Arg::Addresses(list) => Arg::Addresses(list.into_iter().map(|at| self.wide(at)).collect()),
             words @ Arg::Words(_) => words,
         };
-        Launch { args: launch.args.into_iter().map(arg).collect(), ..launch }
+        KernelLaunch { args: launch.args.into_iter().map(arg).collect(), ..launch }
     }
 
     /// Launches that widen these tensors into their rooms, for tensors that have values but not in their room.
-    fn widened(&self, tensors: &BTreeSet<Tensor>) -> Vec<Launch> {
+    fn widened(&self, tensors: &BTreeSet<Tensor>) -> Vec<KernelLaunch> {
         let has = |tensor: &Tensor| matches!(tensor, Tensor::Operand(_)) || self.is_written.contains(tensor);
         let lacks = tensors.iter().filter(|tensor| !self.is_wide.contains(tensor) && has(tensor));
         lacks.filter_map(|&tensor| self.cast(tensor, true)).collect()
     }
 
     /// Launches that round these results from their rooms.
-    fn rounded(&self, tensors: &BTreeSet<Tensor>) -> Vec<Launch> {
+    fn rounded(&self, tensors: &BTreeSet<Tensor>) -> Vec<KernelLaunch> {
         let results = tensors.iter().filter(|tensor| matches!(tensor, Tensor::Result(_)));
         results.filter_map(|&tensor| self.cast(tensor, false)).collect()
     }
 
-    fn cast(&self, tensor: Tensor, widens: bool) -> Option<Launch> {
+    fn cast(&self, tensor: Tensor, widens: bool) -> Option<KernelLaunch> {
         let (short, room) = self.room(tensor)?;
         let at = match tensor {
-            Tensor::Operand(index) => At::Operand(index),
-            Tensor::Result(index) => At::Result(index),
+            Tensor::Operand(index) => AddressBase::Operand(index),
+            Tensor::Result(index) => AddressBase::Result(index),
         };
         let (itself, name) = (Address { at, offset: 0 }, stored(short).name());
         Some(if widens {
@@ -184,7 +186,7 @@ impl Shorts {
     }
 
     /// The launches with casts around them that fill their rooms, and round their results.
-    fn around(&self, launches: Vec<Launch>) -> Vec<Launch> {
+    fn around(&self, launches: Vec<KernelLaunch>) -> Vec<KernelLaunch> {
         let tensors = used(&launches);
         let mut all = self.widened(&tensors);
         all.extend(launches.into_iter().map(|launch| self.launch(launch)));
@@ -194,7 +196,7 @@ impl Shorts {
 
     /// Whether this is a short result that has not been written.
     fn is_fresh(&self, address: Address) -> bool {
-        matches!(address.at, At::Result(_))
+        matches!(address.at, AddressBase::Result(_))
             && self.short(address).is_some()
             && tensor(address).is_some_and(|tensor| !self.is_written.contains(&tensor))
     }
@@ -210,11 +212,11 @@ impl Shorts {
         }
     }
 
-    fn products(&mut self, mut library: Vec<Product>, kernels: Vec<Launch>) {
+    fn products(&mut self, mut library: Vec<Product>, kernels: Vec<KernelLaunch>) {
         let factor = library.first().and_then(|product| self.short(product.left.at));
         let is_direct = |p: &Product| {
             let factors = [p.left.at, p.right.at];
-            factors.iter().all(|&at| matches!(at.at, At::Operand(_)) && self.short(at) == factor)
+            factors.iter().all(|&at| matches!(at.at, AddressBase::Operand(_)) && self.short(at) == factor)
         };
         let Some(factor) = factor.filter(|_| self.is_direct && library.iter().all(is_direct)) else {
             self.in_rooms(used(&kernels));
@@ -234,7 +236,7 @@ impl Shorts {
             *product = product.map(|at| self.narrow(at));
             product.out.at = out;
             product.factors = factor;
-            product.stored = if is_rounded { factor } else { Float::F32 };
+            product.stored = if is_rounded { factor } else { FloatType::F32 };
         }
         let kernels = if is_rounded {
             self.around(kernels)
@@ -247,13 +249,19 @@ impl Shorts {
         self.calls.push(Call::Products { library, kernels });
     }
 
-    fn convolution(&mut self, library: Option<Box<Convolution>>, behind: Vec<Launch>, kernels: Vec<Launch>) {
+    fn convolution(
+        &mut self,
+        library: Option<Box<Convolution>>,
+        behind: Vec<KernelLaunch>,
+        kernels: Vec<KernelLaunch>,
+    ) {
         let taken = library.as_ref().map(|c| [c.image, c.weights, c.positions]);
         let taken = taken.and_then(|all| Some((all, self.short(all[0])?)));
         let direct = taken.filter(|(all, of)| {
             self.is_direct
                 && all.iter().all(|&at| {
-                    self.short(at) == Some(*of) && (matches!(at.at, At::Operand(_)) || self.is_fresh(at))
+                    self.short(at) == Some(*of)
+                        && (matches!(at.at, AddressBase::Operand(_)) || self.is_fresh(at))
                 })
         });
         let Some((all, of)) = direct else {

@@ -5,13 +5,13 @@ use std::sync::LazyLock;
 
 use lmsc_ir::LMSC_DOMAIN as LMSC;
 use lmsc_kernels::short::Wide;
-use lmsc_kernels::spec::{PrepareError, Refusal, Spec};
+use lmsc_kernels::spec::{PrepareError, Spec, SpecError};
 
 use super::make::{
     Made, each, index, loss, movement, normalize as norm, optimizer, pool, product, random, reduce, rnn,
     shape,
 };
-use super::recipe::{At, Recipe};
+use super::recipe::{AddressBase, Recipe};
 use super::short;
 
 const ONNX: &str = "";
@@ -285,13 +285,13 @@ pub fn prepare(spec: &Spec<'_>) -> Result<Recipe, PrepareError> {
     } else {
         make(spec).or_else(|refusal| widened().unwrap_or(Err(refusal)))
     };
-    let mut recipe = made.map_err(|Refusal(problem)| PrepareError::Refused { node, op, problem })?;
+    let mut recipe = made.map_err(|SpecError(problem)| PrepareError::Refused { node, op, problem })?;
     // An operand that is written in place is in the result's buffer.
     for address in recipe.addresses() {
-        if let At::Operand(operand) = address.at
+        if let AddressBase::Operand(operand) = address.at
             && let Some(&(_, result)) = spec.in_place.iter().find(|pair| pair.0 == operand)
         {
-            address.at = At::Result(result);
+            address.at = AddressBase::Result(result);
         }
     }
     Ok(recipe)

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use lmsc_cuda::{Call, Found, SOURCES};
-use lmsc_kernels::Step;
+use lmsc_kernels::StepContext;
 use support::shim::{self, Mode, shim};
 use support::{Tensor, cases, float, int64, numbers, run, run_in_place, run_step, tensor, truth};
 
@@ -943,7 +943,7 @@ fn displaced(by: usize, results: &str, op: &str, operands: &[Tensor]) -> Option<
     let address = |(room, begin): &(Vec<[u8; 64]>, usize)| room.as_ptr() as u64 + *begin as u64;
     let given: Vec<u64> = from.iter().map(address).collect();
     let wanted: Vec<u64> = to.iter().map(|(room, _)| address(room)).collect();
-    shim.run(&recipe, &given, &wanted, Step::default(), false);
+    shim.run(&recipe, &given, &wanted, StepContext::default(), false);
     Some(to.iter().map(|((room, begin), bytes)| room.as_flattened()[*begin..][..*bytes].to_vec()).collect())
 }
 

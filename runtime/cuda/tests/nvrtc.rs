@@ -5,7 +5,7 @@
 #[path = "support/nvrtc.rs"]
 mod support;
 
-use lmsc_cuda::{SOURCES, Source};
+use lmsc_cuda::{KernelSource, SOURCES};
 use rayon::prelude::*;
 use support::compiler;
 
@@ -26,7 +26,7 @@ fn every_source_compiles_for_every_architecture() {
 #[test]
 fn what_is_wrong_with_a_source_is_said_with_its_line() {
     let Some(compiler) = compiler() else { return };
-    let source = Source {
+    let source = KernelSource {
         name: "wrong",
         text: "\nKERNEL wrong() { no_such_function(); }\n",
         has_rare: false,

@@ -8,7 +8,7 @@ use lmsc_ir::Bytes;
 
 /// The values that differ from one step of the training to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct StepContext {
     /// Number of steps before this one.
     pub number: u64,
     /// The seed of the whole run.
@@ -77,7 +77,7 @@ fn elements<T: Pod>(bytes: &[u8]) -> &[T] {
     if bytes.is_empty() { &[] } else { bytemuck::cast_slice(bytes) }
 }
 
-type Run = dyn Fn(Io<'_>, Step) + Send + Sync;
+type Run = dyn Fn(Io<'_>, StepContext) + Send + Sync;
 
 /// An operator on operands and results of fixed types, ready to run.
 pub struct Kernel {
@@ -92,7 +92,7 @@ impl Kernel {
     }
 
     /// A kernel that calls `run`, which depends on the step.
-    pub fn random(run: impl Fn(Io<'_>, Step) + Send + Sync + 'static) -> Kernel {
+    pub fn random(run: impl Fn(Io<'_>, StepContext) + Send + Sync + 'static) -> Kernel {
         Kernel { workspace: 0, run: Box::new(run) }
     }
 
@@ -110,7 +110,7 @@ impl Kernel {
     ///
     /// # Panics
     /// If a slice is shorter than its type says, or not aligned.
-    pub fn run(&self, io: Io<'_>, step: Step) {
+    pub fn run(&self, io: Io<'_>, step: StepContext) {
         (self.run)(io, step);
     }
 }

@@ -13,7 +13,7 @@
 //!
 //! ```
 //! use lmsc_ir::{Graph, Storages};
-//! use lmsc_kernels::{Io, Spec, Step, prepare};
+//! use lmsc_kernels::{Io, Spec, StepContext, prepare};
 //!
 //! let graph = Graph::parse("g (float[2] x) => (float[2] y) { [a] float[2] y = Relu(x) }")?;
 //! let spec = Spec::of(&graph, &Storages::of(&graph), graph.order()[0], |_| None);
@@ -21,7 +21,7 @@
 //! let (x, mut y) = ([-1.0_f32, 2.0], [0.0_f32; 2]);
 //! let bytes = x.map(f32::to_le_bytes).concat();
 //! let mut result = [0; 8];
-//! kernel.run(Io::new(&[&bytes], &mut [&mut result], &mut []), Step::default());
+//! kernel.run(Io::new(&[&bytes], &mut [&mut result], &mut []), StepContext::default());
 //! y.iter_mut().zip(result.chunks_exact(4)).for_each(|(y, b)| *y = f32::from_le_bytes(b.try_into().unwrap()));
 //! assert_eq!(y, [0.0, 2.0]);
 //! # Ok::<(), lmsc_ir::ParseError>(())
@@ -37,7 +37,7 @@ pub mod short;
 pub mod spec;
 pub mod table;
 
-pub use kernel::{Io, Kernel, Step};
+pub use kernel::{Io, Kernel, StepContext};
 pub use spec::{Operand, PrepareError, Spec};
 pub use table::{operators, prepare};
 

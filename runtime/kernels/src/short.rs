@@ -131,7 +131,7 @@ impl Wide {
 }
 
 /// The kernel of a node, made by `make` for `f32` and wrapped; none if the node has no short floats.
-pub fn widened(spec: &Spec<'_>, make: fn(&Spec<'_>) -> Made) -> Option<Made> {
+pub(crate) fn widened(spec: &Spec<'_>, make: fn(&Spec<'_>) -> Made) -> Option<Made> {
     let wide = Wide::of(spec)?;
     Some(make(&wide.spec(spec)).map(|kernel| around(kernel, &wide, &spec.in_place)))
 }

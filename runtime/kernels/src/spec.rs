@@ -81,7 +81,7 @@ pub enum PrepareError {
 
 /// An attribute that is a number.
 #[derive(Clone, Copy, Debug)]
-pub enum Number {
+pub(crate) enum Number {
     /// An integer.
     Int(i64),
     /// A float.
@@ -90,11 +90,11 @@ pub enum Number {
 
 /// An error in a node, without its name.
 #[derive(Debug)]
-pub struct Refusal(pub String);
+pub struct SpecError(pub String);
 
 /// A refusal.
-pub fn refuse<T>(problem: impl Into<String>) -> Result<T, Refusal> {
-    Err(Refusal(problem.into()))
+pub fn refuse<T>(problem: impl Into<String>) -> Result<T, SpecError> {
+    Err(SpecError(problem.into()))
 }
 
 /// Accessors for the constructors of kernels.
@@ -103,12 +103,12 @@ impl Spec<'_> {
         self.attributes.iter().find(|(n, _)| &**n == name).map(|(_, a)| a)
     }
 
-    fn wrong_kind<T>(&self, name: &str, expected: &str) -> Result<T, Refusal> {
+    fn wrong_kind<T>(&self, name: &str, expected: &str) -> Result<T, SpecError> {
         refuse(format!("attribute `{name}` is not {expected}"))
     }
 
     /// The integer attribute, or `default` where it is absent.
-    pub fn int(&self, name: &str, default: i64) -> Result<i64, Refusal> {
+    pub fn int(&self, name: &str, default: i64) -> Result<i64, SpecError> {
         match self.attribute(name) {
             None => Ok(default),
             Some(Attr::Int(i)) => Ok(*i),
@@ -117,12 +117,12 @@ impl Spec<'_> {
     }
 
     /// The integer attribute as a truth value.
-    pub fn flag(&self, name: &str, default: bool) -> Result<bool, Refusal> {
+    pub fn flag(&self, name: &str, default: bool) -> Result<bool, SpecError> {
         Ok(self.int(name, i64::from(default))? != 0)
     }
 
     /// The attribute of type float.
-    pub fn float(&self, name: &str, default: f32) -> Result<f32, Refusal> {
+    pub fn float(&self, name: &str, default: f32) -> Result<f32, SpecError> {
         match self.attribute(name) {
             None => Ok(default),
             Some(Attr::Float(f)) => Ok(f.0),
@@ -131,7 +131,7 @@ impl Spec<'_> {
     }
 
     /// The attribute, if it may be an integer or a float.
-    pub fn number(&self, name: &str) -> Result<Option<Number>, Refusal> {
+    pub(crate) fn number(&self, name: &str) -> Result<Option<Number>, SpecError> {
         match self.attribute(name) {
             None => Ok(None),
             Some(Attr::Int(i)) => Ok(Some(Number::Int(*i))),
@@ -140,7 +140,7 @@ impl Spec<'_> {
         }
     }
 
-    pub(crate) fn floats(&self, name: &str) -> Result<Option<Vec<f32>>, Refusal> {
+    pub(crate) fn floats(&self, name: &str) -> Result<Option<Vec<f32>>, SpecError> {
         match self.attribute(name) {
             None => Ok(None),
             Some(Attr::Floats(list)) => Ok(Some(list.iter().map(|f| f.0).collect())),
@@ -148,7 +148,7 @@ impl Spec<'_> {
         }
     }
 
-    pub(crate) fn ints(&self, name: &str) -> Result<Option<&[i64]>, Refusal> {
+    pub(crate) fn ints(&self, name: &str) -> Result<Option<&[i64]>, SpecError> {
         match self.attribute(name) {
             None => Ok(None),
             Some(Attr::Ints(list)) => Ok(Some(list)),
@@ -157,7 +157,7 @@ impl Spec<'_> {
     }
 
     /// The attribute of type string.
-    pub fn string(&self, name: &str, default: &'static str) -> Result<String, Refusal> {
+    pub fn string(&self, name: &str, default: &'static str) -> Result<String, SpecError> {
         match self.attribute(name) {
             None => Ok(default.to_owned()),
             Some(Attr::String(text)) => Ok(String::from_utf8_lossy(text).into_owned()),
@@ -165,7 +165,7 @@ impl Spec<'_> {
         }
     }
 
-    pub(crate) fn strings(&self, name: &str) -> Result<Vec<String>, Refusal> {
+    pub(crate) fn strings(&self, name: &str) -> Result<Vec<String>, SpecError> {
         match self.attribute(name) {
             None => Ok(Vec::new()),
             Some(Attr::Strings(list)) => {
@@ -176,7 +176,7 @@ impl Spec<'_> {
     }
 
     /// The bytes of a tensor attribute whose data is in the file.
-    pub fn bytes(&self, name: &str) -> Result<Option<(&TensorType, Vec<u8>)>, Refusal> {
+    pub fn bytes(&self, name: &str) -> Result<Option<(&TensorType, Vec<u8>)>, SpecError> {
         match self.attribute(name) {
             None => Ok(None),
             Some(Attr::Tensor(ty, lmsc_ir::Data::Inline(bytes))) => Ok(Some((ty, bytes.to_vec()))),
@@ -195,7 +195,7 @@ impl Spec<'_> {
     }
 
     /// The type of an operand that is required and must be a tensor.
-    pub fn tensor(&self, operand: usize) -> Result<&TensorType, Refusal> {
+    pub fn tensor(&self, operand: usize) -> Result<&TensorType, SpecError> {
         match self.operands.get(operand).and_then(|o| o.as_ref()).map(|o| o.ty) {
             Some(Type::Tensor(tensor)) => Ok(tensor),
             Some(Type::Sequence(_)) => refuse(format!("operand {operand} is a sequence; expected a tensor")),
@@ -204,12 +204,12 @@ impl Spec<'_> {
     }
 
     /// Extents of an operand that must be a tensor.
-    pub fn dims(&self, operand: usize) -> Result<Vec<usize>, Refusal> {
+    pub fn dims(&self, operand: usize) -> Result<Vec<usize>, SpecError> {
         Ok(extents(self.tensor(operand)?))
     }
 
     /// Element type of an operand that must be a tensor.
-    pub fn element(&self, operand: usize) -> Result<ElementType, Refusal> {
+    pub fn element(&self, operand: usize) -> Result<ElementType, SpecError> {
         Ok(self.tensor(operand)?.element)
     }
 
@@ -219,12 +219,12 @@ impl Spec<'_> {
     }
 
     /// Refuses an operand that is left out.
-    pub fn need(&self, operand: usize) -> Result<(), Refusal> {
+    pub fn need(&self, operand: usize) -> Result<(), SpecError> {
         if self.has(operand) { Ok(()) } else { refuse(format!("operand {operand} is missing")) }
     }
 
     /// Refuses an operand of other extents; it may be left out.
-    pub fn expect_dims(&self, operand: usize, dims: &[usize]) -> Result<(), Refusal> {
+    pub fn expect_dims(&self, operand: usize, dims: &[usize]) -> Result<(), SpecError> {
         if !self.has(operand) || self.dims(operand)? == dims {
             return Ok(());
         }
@@ -232,7 +232,7 @@ impl Spec<'_> {
     }
 
     /// Refuses an operand of another number of elements; it may be left out.
-    pub fn expect_count(&self, operand: usize, count: usize) -> Result<(), Refusal> {
+    pub fn expect_count(&self, operand: usize, count: usize) -> Result<(), SpecError> {
         if !self.has(operand) || crate::meaning::count(&self.dims(operand)?) == count {
             return Ok(());
         }
@@ -241,7 +241,7 @@ impl Spec<'_> {
     }
 
     /// Refuses a result of another number of elements; it may be left out.
-    pub fn expect_result_count(&self, result: usize, count: usize) -> Result<(), Refusal> {
+    pub fn expect_result_count(&self, result: usize, count: usize) -> Result<(), SpecError> {
         if !self.wants(result) || crate::meaning::count(&self.result_dims(result)?) == count {
             return Ok(());
         }
@@ -250,7 +250,7 @@ impl Spec<'_> {
     }
 
     /// The type of a result that must be used and be a tensor.
-    pub fn result(&self, result: usize) -> Result<&TensorType, Refusal> {
+    pub fn result(&self, result: usize) -> Result<&TensorType, SpecError> {
         match self.results.get(result).and_then(|r| *r) {
             Some(Type::Tensor(tensor)) => Ok(tensor),
             Some(Type::Sequence(_)) => refuse(format!("result {result} is a sequence; expected a tensor")),
@@ -259,12 +259,12 @@ impl Spec<'_> {
     }
 
     /// Extents of a result that must be a tensor.
-    pub fn result_dims(&self, result: usize) -> Result<Vec<usize>, Refusal> {
+    pub fn result_dims(&self, result: usize) -> Result<Vec<usize>, SpecError> {
         Ok(extents(self.result(result)?))
     }
 
     /// Refuses a result that does not have `count` elements of `float`; it may be left out.
-    pub fn expect_float_result(&self, result: usize, count: usize) -> Result<(), Refusal> {
+    pub fn expect_float_result(&self, result: usize, count: usize) -> Result<(), SpecError> {
         if self.wants(result) {
             self.expect_result(result, ElementType::Float)?;
         }
@@ -272,7 +272,7 @@ impl Spec<'_> {
     }
 
     /// Refuses a result of another element type.
-    pub fn expect_result(&self, result: usize, element: ElementType) -> Result<(), Refusal> {
+    pub fn expect_result(&self, result: usize, element: ElementType) -> Result<(), SpecError> {
         let ty = self.result(result)?;
         if ty.element == element {
             Ok(())
@@ -282,13 +282,13 @@ impl Spec<'_> {
     }
 
     /// Refuses a result whose type differs from that of an operand.
-    pub fn expect_like(&self, result: usize, operand: usize) -> Result<(), Refusal> {
+    pub fn expect_like(&self, result: usize, operand: usize) -> Result<(), SpecError> {
         self.expect_result(result, self.element(operand)?)?;
         self.expect_result_count(result, crate::meaning::count(&self.dims(operand)?))
     }
 
     /// The elements of a sequence operand.
-    pub fn sequence(&self, operand: usize) -> Result<&[TensorType], Refusal> {
+    pub fn sequence(&self, operand: usize) -> Result<&[TensorType], SpecError> {
         match self.operands.get(operand).and_then(|o| o.as_ref()).map(|o| o.ty) {
             Some(Type::Sequence(elements)) => Ok(elements),
             _ => refuse(format!("operand {operand} is not a sequence")),
@@ -301,7 +301,7 @@ impl Spec<'_> {
     }
 
     /// The integers of an operand that is constant; `None` if it is left out.
-    pub fn constants(&self, operand: usize) -> Result<Option<Vec<i64>>, Refusal> {
+    pub fn constants(&self, operand: usize) -> Result<Option<Vec<i64>>, SpecError> {
         let Some(Some(value)) = self.operands.get(operand) else { return Ok(None) };
         let element = self.tensor(operand)?.element;
         // An operand without elements is known, wherever it comes from.
@@ -321,7 +321,7 @@ impl Spec<'_> {
     }
 
     /// The floats of an operand that is constant; `None` if it is left out or empty.
-    pub fn constant_floats(&self, operand: usize) -> Result<Option<Vec<f32>>, Refusal> {
+    pub fn constant_floats(&self, operand: usize) -> Result<Option<Vec<f32>>, SpecError> {
         let Some(Some(value)) = self.operands.get(operand) else { return Ok(None) };
         if self.tensor(operand)?.dims.contains(&0) {
             return Ok(None);
@@ -338,7 +338,7 @@ impl Spec<'_> {
     }
 
     /// The dimension that an axis names, counted from the end if negative.
-    pub fn axis(&self, axis: i64, rank: usize) -> Result<usize, Refusal> {
+    pub fn axis(&self, axis: i64, rank: usize) -> Result<usize, SpecError> {
         let signed = rank as i64;
         let at = if axis < 0 { axis + signed } else { axis };
         if (0..signed).contains(&at) {
@@ -349,7 +349,7 @@ impl Spec<'_> {
     }
 
     /// Refuses an operand of another element type.
-    pub fn expect(&self, operand: usize, element: ElementType) -> Result<(), Refusal> {
+    pub fn expect(&self, operand: usize, element: ElementType) -> Result<(), SpecError> {
         let found = self.element(operand)?;
         if found == element {
             Ok(())
@@ -359,12 +359,12 @@ impl Spec<'_> {
     }
 
     /// Refuses an operand that is not `float`.
-    pub fn expect_floats(&self, operands: impl IntoIterator<Item = usize>) -> Result<(), Refusal> {
+    pub fn expect_floats(&self, operands: impl IntoIterator<Item = usize>) -> Result<(), SpecError> {
         operands.into_iter().filter(|&i| self.has(i)).try_for_each(|i| self.expect(i, ElementType::Float))
     }
 }
 
 /// The extents of a tensor.
-pub fn extents(ty: &TensorType) -> Vec<usize> {
+pub(crate) fn extents(ty: &TensorType) -> Vec<usize> {
     ty.dims.iter().map(|&d| d as usize).collect()
 }

@@ -11,7 +11,7 @@ use crate::host::{
 };
 use crate::kernel::Kernel;
 use crate::short::widened;
-use crate::spec::{PrepareError, Refusal, Spec};
+use crate::spec::{PrepareError, Spec, SpecError};
 
 const ONNX: &str = "";
 const MS: &str = "com.microsoft";
@@ -298,7 +298,7 @@ pub fn accepted(spec: &Spec<'_>) -> Result<(Kernel, bool), PrepareError> {
     };
     let listed = spec.op.effects().writes;
     let made = match spec.in_place.iter().find(|pair| writes == L && !listed.contains(pair)) {
-        Some((operand, result)) => Err(Refusal(format!(
+        Some((operand, result)) => Err(SpecError(format!(
             "result {result} is to be written over operand {operand}, which the operator still reads"
         ))),
         None => match make(spec) {
@@ -309,7 +309,7 @@ pub fn accepted(spec: &Spec<'_>) -> Result<(Kernel, bool), PrepareError> {
             },
         },
     };
-    made.map_err(|Refusal(problem)| PrepareError::Refused { node, op, problem })
+    made.map_err(|SpecError(problem)| PrepareError::Refused { node, op, problem })
 }
 
 #[cfg(test)]

@@ -25,11 +25,11 @@ struct Faulty {
 }
 
 impl Tensors for Faulty {
-    fn peek(&self, _: Memory, _: &Tensor) -> Result<Cow<'_, [u8]>, String> {
+    fn peek(&self, _: Memory, _: &PlacedTensor) -> Result<Cow<'_, [u8]>, String> {
         Ok(Cow::Borrowed(&[]))
     }
 
-    fn poke(&self, _: Memory, _: &Tensor, _: &[u8]) -> Result<(), String> {
+    fn poke(&self, _: Memory, _: &PlacedTensor, _: &[u8]) -> Result<(), String> {
         Ok(())
     }
 }
@@ -41,7 +41,7 @@ impl Device for Faulty {
 
     fn leave(&self, _: &Residency) {}
 
-    fn launch(&self, _: u32, _: Step) {
+    fn launch(&self, _: u32, _: StepContext) {
         let mut done = self.done.lock().unwrap();
         done.launches += 1;
         let count = done.launches;
@@ -112,7 +112,7 @@ struct Ending {
     fails: bool,
 }
 
-impl Watch for Ending {
+impl StepObserver for Ending {
     fn turn(&mut self, turn: &mut Turn<'_>) -> Result<(), String> {
         match (turn.number == self.after, self.fails) {
             (true, true) => return Err("enough".to_owned()),
@@ -127,10 +127,10 @@ const STEPS: u64 = 4;
 const NEVER: Ending = Ending { after: STEPS, fails: false };
 
 /// The result of a run on the device, and the device's operations; `None` if it panicked. A run that hangs fails the test.
-fn run(device: Faulty, mut watch: Ending) -> (Option<Result<Measured, RunError>>, Done) {
+fn run(device: Faulty, mut watch: Ending) -> (Option<Result<Measurements, RunError>>, Done) {
     let (tell, told) = channel();
     std::thread::spawn(move || {
-        let what = Drive { steps: STEPS, start: Step::default(), has_left: false, traces: true };
+        let what = Drive { steps: STEPS, start: StepContext::default(), has_left: false, traces: true };
         let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             drive(&device, &program(), what, &mut watch)
         }));

@@ -6,7 +6,7 @@ use super::{Buffer, Layout};
 
 /// A defect of a layout. Buffers are named by their positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Misplaced {
+pub enum LayoutFlaw {
     /// The number of addresses differs from the number of buffers.
     #[error("there are {addresses} addresses for {buffers} buffers")]
     Count {
@@ -43,10 +43,10 @@ pub enum Misplaced {
 ///
 /// # Errors
 /// The first flaw found.
-pub fn check(buffers: &[Buffer], layout: &Layout, capacity: u64) -> Result<u64, Misplaced> {
+pub fn check(buffers: &[Buffer], layout: &Layout, capacity: u64) -> Result<u64, LayoutFlaw> {
     if layout.addresses.len() != buffers.len() {
         let (addresses, buffers) = (layout.addresses.len(), buffers.len());
-        return Err(Misplaced::Count { addresses, buffers });
+        return Err(LayoutFlaw::Count { addresses, buffers });
     }
     // The moments at which bytes are freed (false) or allocated (true), in this order.
     let mut events: Vec<(u64, bool, usize, u64, u64)> = Vec::new();
@@ -55,14 +55,14 @@ pub fn check(buffers: &[Buffer], layout: &Layout, capacity: u64) -> Result<u64, 
         if facts.fixed.is_some_and(|fixed| fixed != address)
             || !address.is_multiple_of(facts.alignment.max(1))
         {
-            return Err(Misplaced::Address { buffer });
+            return Err(LayoutFlaw::Address { buffer });
         }
         let (mut at, mut is_present) = (address, false);
         for part in &facts.parts {
             // A part that is never live needs no bytes.
             let is_live = part.bytes > 0 && part.live.start < part.live.end;
             let end = at.checked_add(part.bytes).filter(|&end| end <= capacity || !is_live);
-            let end = end.ok_or(Misplaced::Above { buffer })?;
+            let end = end.ok_or(LayoutFlaw::Above { buffer })?;
             if is_live {
                 events.extend([
                     (part.live.start, true, buffer, at, end),
@@ -83,7 +83,7 @@ pub fn check(buffers: &[Buffer], layout: &Layout, capacity: u64) -> Result<u64, 
         }
         let below = taken.range(..end).next_back().filter(|&(_, &(its_end, _))| its_end > begin);
         if let Some((_, &(_, other))) = below {
-            return Err(Misplaced::Overlap { one: buffer, other });
+            return Err(LayoutFlaw::Overlap { one: buffer, other });
         }
         taken.insert(begin, (end, buffer));
     }

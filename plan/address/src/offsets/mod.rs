@@ -22,7 +22,7 @@ use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
 
-pub use check::{Misplaced, check};
+pub use check::{LayoutFlaw, check};
 use construct::Field;
 pub use csv::{Malformed, Table, Wrong};
 use ground::Ground;
@@ -85,7 +85,7 @@ pub struct Layout {
 /// The reason why buffers cannot be placed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the buffers do not fit {capacity} bytes; {load} bytes are live at {at}")]
-pub struct DoesNotFit {
+pub struct NoLayout {
     /// The bytes available.
     pub capacity: u64,
     /// The most bytes that are live at once: a lower bound on every layout.
@@ -137,21 +137,21 @@ fn fullest(sections: &Sections, load: &[u64]) -> (u64, u64) {
 /// A layout of the buffers within `capacity` bytes.
 ///
 /// # Errors
-/// [`DoesNotFit`], with the smallest layout found.
-pub fn place(buffers: &[Buffer], capacity: u64, effort: Effort) -> Result<Layout, DoesNotFit> {
+/// [`NoLayout`], with the smallest layout found.
+pub fn place(buffers: &[Buffer], capacity: u64, effort: Effort) -> Result<Layout, NoLayout> {
     let Some(ground) = Ground::of(buffers) else { return place_rest(buffers, capacity, effort) };
     let Some(room) = capacity.checked_sub(ground.bytes) else {
         let ((load, at), found) = (load(buffers), pack(buffers, effort));
-        return Err(DoesNotFit { capacity, load, at, proven: true, found });
+        return Err(NoLayout { capacity, load, at, proven: true, found });
     };
     let placed = place_rest(&ground.rest(buffers), room, effort);
     placed.map(|layout| ground.under(layout)).map_err(|no| {
         let ((load, at), found) = (load(buffers), no.found.map(|layout| ground.under(layout)));
-        DoesNotFit { capacity, load, at, found, ..no }
+        NoLayout { capacity, load, at, found, ..no }
     })
 }
 
-fn place_rest(buffers: &[Buffer], capacity: u64, effort: Effort) -> Result<Layout, DoesNotFit> {
+fn place_rest(buffers: &[Buffer], capacity: u64, effort: Effort) -> Result<Layout, NoLayout> {
     let sections = Sections::of(buffers);
     let loads = sections.load(buffers);
     let (load, at) = fullest(&sections, &loads);
@@ -175,7 +175,7 @@ fn place_rest(buffers: &[Buffer], capacity: u64, effort: Effort) -> Result<Layou
     }
     match best {
         Some(best) if best.bytes <= capacity => Ok(best),
-        found => Err(DoesNotFit { capacity, load, at, proven, found }),
+        found => Err(NoLayout { capacity, load, at, proven, found }),
     }
 }
 

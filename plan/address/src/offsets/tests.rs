@@ -91,11 +91,11 @@ fn flaws_are_found() {
         [Buffer::new(4, 0..2), Buffer::new(4, 1..3), Buffer { alignment: 4, ..Buffer::new(2, 5..6) }];
     let at = |addresses: [u64; 3]| check(&buffers, &Layout { addresses: addresses.into(), bytes: 8 }, 8);
     assert_eq!(at([0, 4, 4]), Ok(8));
-    assert_eq!(at([0, 3, 0]), Err(Misplaced::Overlap { one: 1, other: 0 }));
-    assert_eq!(at([0, 5, 0]), Err(Misplaced::Above { buffer: 1 }));
-    assert_eq!(at([0, 4, 2]), Err(Misplaced::Address { buffer: 2 }));
+    assert_eq!(at([0, 3, 0]), Err(LayoutFlaw::Overlap { one: 1, other: 0 }));
+    assert_eq!(at([0, 5, 0]), Err(LayoutFlaw::Above { buffer: 1 }));
+    assert_eq!(at([0, 4, 2]), Err(LayoutFlaw::Address { buffer: 2 }));
     let short = Layout { addresses: vec![0], bytes: 4 };
-    assert_eq!(check(&buffers, &short, 8), Err(Misplaced::Count { addresses: 1, buffers: 3 }));
+    assert_eq!(check(&buffers, &short, 8), Err(LayoutFlaw::Count { addresses: 1, buffers: 3 }));
 }
 
 #[test]

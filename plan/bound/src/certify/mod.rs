@@ -10,17 +10,17 @@ use lmsc_schedule::problem::{Duplex, Problem};
 use there::There;
 use trade::Trade;
 
-use super::{Certificate, Fact, Link, Place, Proof, Way};
+use super::{Certificate, CopyInterval, Fact, Proof, StepPlace, Way};
 
 /// The reason why a certificate proves nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotProven {
     /// The problem has no such place.
     #[error("{0:?} is no place of the problem")]
-    Place(Place),
+    Place(StepPlace),
     /// The places of the link are not in order.
     #[error("{0:?} says nothing about copies between these places")]
-    Link(Link),
+    Link(CopyInterval),
     /// The fact is at a position where it proves nothing.
     #[error("{0:?} is out of order, or says nothing about this place or these plans")]
     Fact(Fact),
@@ -60,10 +60,10 @@ pub(super) fn proven(problem: &Problem, budget: u64, proof: &Proof) -> Result<u1
     match proof {
         Proof::Paper { at } => paper(problem, budget, *at),
         Proof::Swap { facts } => {
-            Reach::of(problem, budget, Plans::Swap, Way::Out, Row::Step, facts)?.until(Place::End)
+            Reach::of(problem, budget, Plans::Swap, Way::Out, Row::Step, facts)?.until(StepPlace::End)
         }
         Proof::Around { tick, facts } => {
-            from(problem, Place::Op(*tick))?;
+            from(problem, StepPlace::Op(*tick))?;
             let mut reach = Reach::of(problem, budget, Plans::Swap, Way::Out, Row::Around(*tick), facts)?;
             Ok(reach.at(problem.ops.len() + 2))
         }
@@ -77,7 +77,7 @@ pub(super) fn proven(problem: &Problem, budget: u64, proof: &Proof) -> Result<u1
             let mut starts = Reach::of(problem, budget, Plans::Joint, Way::Out, Row::Step, before)?;
             let mut lasts = Reach::of(problem, budget, Plans::Joint, Way::In, Row::Step, after)?;
             match *at {
-                Place::Op(tick) if !intervals.is_empty() => {
+                StepPlace::Op(tick) if !intervals.is_empty() => {
                     from(problem, *at)?;
                     Trade::of(problem, budget, tick, &mut starts, &mut lasts)?.least(intervals)
                 }
@@ -87,7 +87,7 @@ pub(super) fn proven(problem: &Problem, budget: u64, proof: &Proof) -> Result<u1
     }
 }
 
-fn paper(problem: &Problem, budget: u64, at: Option<Place>) -> Result<u128, NotProven> {
+fn paper(problem: &Problem, budget: u64, at: Option<StepPlace>) -> Result<u128, NotProven> {
     let Some(at) = at else { return Ok(problem.ops.iter().map(|op| u128::from(op.nanos)).sum()) };
     let there = There::of(problem, budget, at, Plans::Swap, Row::Step)?;
     let out = there.nanos(problem, Way::Out, |_| true);
@@ -96,18 +96,18 @@ fn paper(problem: &Problem, budget: u64, at: Option<Place>) -> Result<u128, NotP
 }
 
 /// The number of operators that have run before the place.
-fn from(problem: &Problem, place: Place) -> Result<usize, NotProven> {
+fn from(problem: &Problem, place: StepPlace) -> Result<usize, NotProven> {
     match place {
-        Place::Start => Ok(0),
-        Place::Op(tick) if (tick as usize) < problem.ops.len() => Ok(tick as usize),
-        Place::Op(_) => Err(NotProven::Place(place)),
-        Place::End => Ok(problem.ops.len()),
+        StepPlace::Start => Ok(0),
+        StepPlace::Op(tick) if (tick as usize) < problem.ops.len() => Ok(tick as usize),
+        StepPlace::Op(_) => Err(NotProven::Place(place)),
+        StepPlace::End => Ok(problem.ops.len()),
     }
 }
 
 /// The number of operators that have run when the place is over.
-fn until(problem: &Problem, place: Place) -> Result<usize, NotProven> {
-    from(problem, place).map(|before| before + usize::from(matches!(place, Place::Op(_))))
+fn until(problem: &Problem, place: StepPlace) -> Result<usize, NotProven> {
+    from(problem, place).map(|before| before + usize::from(matches!(place, StepPlace::Op(_))))
 }
 
 /// The sequence of places that a proof refers to.
@@ -121,8 +121,8 @@ enum Row {
 
 impl Row {
     /// The number of places before it in the row.
-    fn index(self, problem: &Problem, place: Place) -> Result<usize, NotProven> {
-        let in_step = until(problem, place)? + usize::from(place == Place::End);
+    fn index(self, problem: &Problem, place: StepPlace) -> Result<usize, NotProven> {
+        let in_step = until(problem, place)? + usize::from(place == StepPlace::End);
         Ok(match self {
             Row::Step => in_step,
             Row::Around(tick) => {
@@ -133,25 +133,33 @@ impl Row {
     }
 
     /// The same for a place at which something ends: the row's first place is also its last.
-    fn end(self, problem: &Problem, place: Place) -> Result<usize, NotProven> {
+    fn end(self, problem: &Problem, place: StepPlace) -> Result<usize, NotProven> {
         match self {
-            Row::Around(tick) if place == Place::Op(tick) => Ok(problem.ops.len() + 2),
+            Row::Around(tick) if place == StepPlace::Op(tick) => Ok(problem.ops.len() + 2),
             _ => self.index(problem, place),
         }
     }
 }
 
 /// The least time between the end of one place of the link and the start of the other.
-fn link_nanos(problem: &Problem, budget: u64, link: Link, plans: Plans, row: Row) -> Result<u128, NotProven> {
-    let Link { way, at, after, before } = link;
+fn link_nanos(
+    problem: &Problem,
+    budget: u64,
+    link: CopyInterval,
+    plans: Plans,
+    row: Row,
+) -> Result<u128, NotProven> {
+    let CopyInterval { way, at, after, before } = link;
     let there = There::of(problem, budget, at, plans, row)?;
     let [first, last] = [row.index(problem, after)?, row.end(problem, before)?];
     let index = |place| row.index(problem, place).expect("a place of the problem");
     match way {
-        Way::Out if at == before || row == Row::Step && (at, before) == (Place::Start, Place::End) => {
+        Way::Out
+            if at == before || row == Row::Step && (at, before) == (StepPlace::Start, StepPlace::End) =>
+        {
             Ok(there.nanos(problem, way, |release| index(release) >= first))
         }
-        Way::In if at == after || row == Row::Step && (at, after) == (Place::End, Place::Start) => {
+        Way::In if at == after || row == Row::Step && (at, after) == (StepPlace::End, StepPlace::Start) => {
             // Copies due when the row's first operator runs again are due at the end of the row.
             let due_by = |due| row.end(problem, due).expect("a place of the problem") <= last;
             Ok(there.nanos(problem, way, due_by))
@@ -205,8 +213,8 @@ impl Reach<'_> {
                 (Fact::Link(link), Way::In) => link.after,
                 // Tensors absent at the start are copied out before the end; tensors absent at the end are copied in after
                 // the start.
-                (Fact::Whole { at: Place::Start, .. }, Way::Out) => Place::End,
-                (Fact::Whole { at: Place::End, .. }, Way::In) => Place::Start,
+                (Fact::Whole { at: StepPlace::Start, .. }, Way::Out) => StepPlace::End,
+                (Fact::Whole { at: StepPlace::End, .. }, Way::In) => StepPlace::Start,
                 (Fact::Whole { at, .. }, _) => at,
             })?;
             if about + 1 < reach.nanos.len() {
@@ -229,13 +237,13 @@ impl Reach<'_> {
     }
 
     /// The number of places on this side of the place.
-    fn index(&self, place: Place) -> Result<usize, NotProven> {
+    fn index(&self, place: StepPlace) -> Result<usize, NotProven> {
         let index = self.row.index(self.problem, place)?;
         Ok(if self.way == Way::Out { index } else { self.problem.ops.len() + 1 - index })
     }
 
     /// The same for a place at which something ends.
-    fn end(&self, place: Place) -> Result<usize, NotProven> {
+    fn end(&self, place: StepPlace) -> Result<usize, NotProven> {
         if self.way == Way::Out { self.row.end(self.problem, place) } else { self.index(place) }
     }
 
@@ -260,18 +268,18 @@ impl Reach<'_> {
     }
 
     /// The bound from this side of the step to the other end of the place.
-    fn until(&mut self, place: Place) -> Result<u128, NotProven> {
+    fn until(&mut self, place: StepPlace) -> Result<u128, NotProven> {
         let index = self.index(place)?;
         Ok(self.at(index) + self.runs(index))
     }
 
     /// The bound from this side of the step to the place.
-    fn beyond(&mut self, place: Place) -> Result<u128, NotProven> {
+    fn beyond(&mut self, place: StepPlace) -> Result<u128, NotProven> {
         self.index(place).map(|index| self.at(index))
     }
 
     /// The least time in which all tensors but those that fit are copied, as whole tensors, for the best set of these.
-    fn whole(&mut self, at: Place, quantum: u64) -> Result<u128, NotProven> {
+    fn whole(&mut self, at: StepPlace, quantum: u64) -> Result<u128, NotProven> {
         let there = There::of(self.problem, self.budget, at, self.plans, self.row)?;
         let mut items = Vec::new();
         for away in &there.away {

@@ -4,20 +4,20 @@ use cranelift_entity::SecondaryMap;
 use lmsc_schedule::problem::{Problem, TensorId};
 
 use super::{NotProven, Plans, Row, copy_nanos, from};
-use crate::{Place, Way};
+use crate::{StepPlace, Way};
 
 /// A tensor that can be absent at some place.
 pub(super) struct Away {
     pub(super) tensor: TensorId,
     pub(super) bytes: u64,
     /// The place that a copy out must follow, if one is needed.
-    pub(super) release: Option<Place>,
+    pub(super) release: Option<StepPlace>,
     /// The place that a copy in must precede, if one is needed.
-    pub(super) due: Option<Place>,
+    pub(super) due: Option<StepPlace>,
 }
 
 /// The tensors that can be absent at a place, and the number of their bytes that fit nonetheless; see
-/// [`Link`](crate::Link).
+/// [`CopyInterval`](crate::CopyInterval).
 pub(super) struct There {
     pub(super) away: Vec<Away>,
     pub(super) fits: u64,
@@ -43,7 +43,7 @@ impl There {
     pub(super) fn of(
         problem: &Problem,
         budget: u64,
-        at: Place,
+        at: StepPlace,
         plans: Plans,
         row: Row,
     ) -> Result<There, NotProven> {
@@ -52,12 +52,12 @@ impl There {
         // In a row around an operator, places outside the row are unknown.
         let (since, till) = (row.end(problem, at)?, row.index(problem, at)?);
         let in_row_before =
-            |place: &Place| !around || row.index(problem, *place).is_ok_and(|index| index < since);
+            |place: &StepPlace| !around || row.index(problem, *place).is_ok_and(|index| index < since);
         let in_row_after =
-            |place: &Place| !around || row.end(problem, *place).is_ok_and(|index| index > till);
+            |place: &StepPlace| !around || row.end(problem, *place).is_ok_and(|index| index > till);
         let mut seen: SecondaryMap<TensorId, Seen> = SecondaryMap::with_capacity(problem.tensors.len());
         for (tick, op) in problem.ops.iter().enumerate() {
-            let here = at == Place::Op(tick as u32);
+            let here = at == StepPlace::Op(tick as u32);
             for tensor in op.touches() {
                 let seen = &mut seen[tensor];
                 seen.touched |= here;
@@ -75,21 +75,21 @@ impl There {
                 seen[tensor].changed = Some(tick as u32).filter(|_| tick < before).or(seen[tensor].changed);
             }
         }
-        let mut fixed = if let Place::Op(tick) = at { problem.ops[tick as usize].workspace } else { 0 };
+        let mut fixed = if let StepPlace::Op(tick) = at { problem.ops[tick as usize].workspace } else { 0 };
         let mut away = Vec::new();
         for (tensor, facts) in &problem.tensors {
             let Seen { first, last, next, mut changed, changed_last, touched, again } = seen[tensor];
             let variable = facts.given && facts.kept;
             // A variable that changes after the start does so before it is copied out for the next step.
-            if at == Place::Start || around && variable {
+            if at == StepPlace::Start || around && variable {
                 changed = changed.or(changed_last);
             }
             // It still has the value from its producer.
             let again = plans == Plans::Joint && again.is_some() && again == changed;
             let (live, idle) = match at {
-                Place::Start => (facts.given, variable && (first > Some(0) || until_end(problem, last))),
-                Place::End => (facts.kept, variable && (first > Some(0) || until_end(problem, last))),
-                Place::Op(tick) => {
+                StepPlace::Start => (facts.given, variable && (first > Some(0) || until_end(problem, last))),
+                StepPlace::End => (facts.kept, variable && (first > Some(0) || until_end(problem, last))),
+                StepPlace::Op(tick) => {
                     let begun = if facts.given { first.is_some() || facts.kept } else { first <= Some(tick) };
                     (touched || begun && (facts.kept || last > Some(tick)), !touched && first.is_some())
                 }
@@ -97,13 +97,14 @@ impl There {
             if live && idle && again {
                 away.push(Away { tensor, bytes: facts.bytes, release: None, due: None });
             } else if live && idle && facts.swappable {
-                let release = changed.map(Place::Op).or((facts.given && !facts.kept).then_some(Place::Start));
+                let release =
+                    changed.map(StepPlace::Op).or((facts.given && !facts.kept).then_some(StepPlace::Start));
                 let due = match at {
-                    Place::End => first,
+                    StepPlace::End => first,
                     _ if around && variable => next.or(first),
                     _ => next,
                 };
-                let due = due.map(Place::Op).or((facts.kept && !facts.given).then_some(Place::End));
+                let due = due.map(StepPlace::Op).or((facts.kept && !facts.given).then_some(StepPlace::End));
                 let (release, due) = (release.filter(in_row_before), due.filter(in_row_after));
                 away.push(Away { tensor, bytes: facts.bytes, release, due });
             } else if live {
@@ -115,8 +116,8 @@ impl There {
     }
 
     /// The least time of the copies in one direction that the place requires and that are bound by such places.
-    pub(super) fn nanos(&self, problem: &Problem, way: Way, bound: impl Fn(Place) -> bool) -> u128 {
-        let limit: fn(&Away) -> Option<Place> = match way {
+    pub(super) fn nanos(&self, problem: &Problem, way: Way, bound: impl Fn(StepPlace) -> bool) -> u128 {
+        let limit: fn(&Away) -> Option<StepPlace> = match way {
             Way::Out => |away| away.release,
             Way::In => |away| away.due,
         };

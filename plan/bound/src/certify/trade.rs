@@ -7,7 +7,7 @@ use lmsc_schedule::problem::{Problem, TensorId};
 
 use super::there::There;
 use super::{NotProven, Plans, Reach, Row, copy_nanos};
-use crate::{Interval, Place, Way};
+use crate::{Interval, StepPlace, Way};
 
 /// The facts about an operator at which not everything fits.
 pub(super) struct Trade<'a> {
@@ -93,16 +93,16 @@ impl<'a> Trade<'a> {
         starts: &mut Reach,
         lasts: &mut Reach,
     ) -> Result<Trade<'a>, NotProven> {
-        let there = There::of(problem, budget, Place::Op(tick), Plans::Swap, Row::Step)?;
+        let there = There::of(problem, budget, StepPlace::Op(tick), Plans::Swap, Row::Step)?;
         let tensors = Tensors::of(problem, tick);
         let nanos = |ticks: std::ops::Range<usize>| -> u128 {
             problem.ops[ticks].iter().map(|op| u128::from(op.nanos)).sum()
         };
         // When bytes can have been copied out, and when they must be copied in.
-        let mut items: Vec<(Option<Place>, Option<Place>, u64)> = Vec::new();
+        let mut items: Vec<(Option<StepPlace>, Option<StepPlace>, u64)> = Vec::new();
         let mut sources = Vec::new();
         let mut counted: SecondaryMap<TensorId, u64> = SecondaryMap::new();
-        let mut rests_on: Vec<Option<Place>> = Vec::new();
+        let mut rests_on: Vec<Option<StepPlace>> = Vec::new();
         for (op, at) in problem.ops[..tick as usize].iter().zip(0..) {
             let charged = |&t: &TensorId| {
                 op.recomputable
@@ -111,9 +111,9 @@ impl<'a> Trade<'a> {
             };
             let first = op.reads_again().filter(charged).map(|t| match tensors.producer[t] {
                 Some((producer, _)) => {
-                    rests_on[producer as usize].unwrap_or(Place::End).min(Place::Op(producer))
+                    rests_on[producer as usize].unwrap_or(StepPlace::End).min(StepPlace::Op(producer))
                 }
-                None => Place::Start,
+                None => StepPlace::Start,
             });
             rests_on.push(first.min());
             let again = || op.produces.iter().filter(|&&t| tensors.comes_again(problem, t, tick));
@@ -125,13 +125,13 @@ impl<'a> Trade<'a> {
                 let next = |t: TensorId| {
                     let later = problem.ops.iter().zip(0..).skip(tick as usize + 1);
                     let mut uses = later.filter(|(op, _)| op.touches().any(|touched| touched == t));
-                    uses.next().map_or(Place::End, |(_, at)| Place::Op(at))
+                    uses.next().map_or(StepPlace::End, |(_, at)| StepPlace::Op(at))
                 };
                 let due = again().map(|&t| next(t)).max();
                 let share = |t| problem.tensors[t].bytes.div_ceil(u64::from(tensors.readers[t].max(1)));
                 let shares: u64 = op.reads_again().filter(charged).map(share).sum();
                 let mut left = shares.min(bytes);
-                items.push((Some(first.min(Place::Op(at))), due, left));
+                items.push((Some(first.min(StepPlace::Op(at))), due, left));
                 for &tensor in again().filter(|&&t| problem.tensors[t].swappable) {
                     counted[tensor] = left.min(problem.tensors[tensor].bytes);
                     left -= counted[tensor];
@@ -145,8 +145,8 @@ impl<'a> Trade<'a> {
             problem,
             tick,
             excess: there.live.saturating_sub(budget),
-            before: starts.beyond(Place::Op(tick))?,
-            after: lasts.beyond(Place::Op(tick))?.max(nanos(tick as usize + 1..problem.ops.len())),
+            before: starts.beyond(StepPlace::Op(tick))?,
+            after: lasts.beyond(StepPlace::Op(tick))?.max(nanos(tick as usize + 1..problem.ops.len())),
             out: copies(items.iter().map(|item| (item.0, item.2)), |a, b| a < b, starts)?,
             back: copies(items.iter().map(|item| (item.1, item.2)), |a, b| a > b, lasts)?,
             tensors,
@@ -222,12 +222,12 @@ impl<'a> Trade<'a> {
 ///
 /// `before` tells whether copies bound by one place can precede those bound by the other.
 fn copies(
-    items: impl Iterator<Item = (Option<Place>, u64)> + Clone,
-    before: fn(Place, Place) -> bool,
+    items: impl Iterator<Item = (Option<StepPlace>, u64)> + Clone,
+    before: fn(StepPlace, StepPlace) -> bool,
     reach: &mut Reach,
 ) -> Result<Vec<(u128, u64)>, NotProven> {
     let mut copies = Vec::new();
-    let mut places: Vec<Place> = items.clone().filter_map(|(place, _)| place).collect();
+    let mut places: Vec<StepPlace> = items.clone().filter_map(|(place, _)| place).collect();
     places.sort_unstable();
     places.dedup();
     for place in places {

@@ -37,7 +37,7 @@ use ascent::Ascent;
 use grid::{Fluid, Grid};
 use lmsc_schedule::problem::Problem;
 
-use super::{Certificate, Fact, Place, Price, Proof, certify, swap};
+use super::{Certificate, Fact, Price, Proof, StepPlace, certify, swap};
 pub use windows::losing;
 
 /// Number of evenly spaced edges at first, besides those of links.
@@ -130,7 +130,7 @@ pub(super) fn search(problem: &Problem, budget: u64, links: &Proof) -> Certifica
 fn edges_of(problem: &Problem, links: &Proof) -> Vec<usize> {
     let (tick, facts) = match links {
         Proof::Swap { facts } => (None, facts),
-        Proof::Around { tick, facts } => (Some(Place::Op(*tick)), facts),
+        Proof::Around { tick, facts } => (Some(StepPlace::Op(*tick)), facts),
         _ => return Vec::new(),
     };
     let links = facts.iter().flat_map(|fact| match fact {
@@ -138,9 +138,9 @@ fn edges_of(problem: &Problem, links: &Proof) -> Vec<usize> {
         Fact::Whole { at, .. } => vec![*at],
     });
     let edges = links.chain(tick).flat_map(|place| match place {
-        Place::Start => [0; 2],
-        Place::Op(tick) => [2 * tick as usize + 1, 2 * tick as usize + 2],
-        Place::End => [2 * problem.ops.len() + 1; 2],
+        StepPlace::Start => [0; 2],
+        StepPlace::Op(tick) => [2 * tick as usize + 1, 2 * tick as usize + 2],
+        StepPlace::End => [2 * problem.ops.len() + 1; 2],
     });
     edges.collect()
 }

@@ -50,7 +50,7 @@ use network::{Graph, Network, Sample, unit};
 
 use crate::env::{Env, State};
 
-pub use network::{FEATURES, MATRICES, ROUNDS, WIDTH, Weights};
+pub use network::{MATRICES, WIDTH, Weights};
 
 /// Number of transitions in a mini-batch.
 pub const BATCH: usize = 8;
@@ -293,7 +293,7 @@ mod tests {
 
     use lmsc_ir::Phase::{Backward, Forward};
     use lmsc_schedule::check;
-    use lmsc_schedule::problem::{Op, Problem};
+    use lmsc_schedule::problem::{Operator, Problem};
     use lmsc_schedule::testing::{op, problem, produced};
 
     use super::*;
@@ -303,7 +303,7 @@ mod tests {
         let read = |i: u32| if i == 0 { Vec::new() } else { vec![i - 1] };
         let forward = (0..stages).map(|i| {
             let nanos = if i % 2 == 1 { 2 } else { 60 };
-            Op { recomputable: true, ..op(Forward, nanos, &read(i), &[i]) }
+            Operator { recomputable: true, ..op(Forward, nanos, &read(i), &[i]) }
         });
         let backward = (0..stages).rev().map(|i| op(Backward, 20, &[&read(i)[..], &[i]].concat(), &[]));
         let mut problem =

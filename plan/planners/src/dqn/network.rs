@@ -7,16 +7,16 @@ use std::rc::Rc;
 
 use lmsc_ir::rng::{Rng, Source};
 
-use crate::env::{Env, Kind, NOTHING, State};
+use crate::env::{ActionKind, Env, NOTHING, State};
 
 /// The length of a node's state: p.
 pub const WIDTH: usize = 16;
 
 /// Number of rounds in which states are exchanged with neighbours: T.
-pub const ROUNDS: usize = 4;
+pub(crate) const ROUNDS: usize = 4;
 
 /// Number of features of a node: the length of x.
-pub const FEATURES: usize = 6;
+pub(crate) const FEATURES: usize = 6;
 
 /// The names of the matrices, in the order of their numbers, each with its inputs and outputs.
 pub const MATRICES: [(&str, [usize; 2]); 8] = [
@@ -133,8 +133,8 @@ impl Graph {
         let features = (0..nodes.len()).map(|node| {
             let kind = match nodes[node].action.map(|action| action.kind) {
                 None => 0.0,
-                Some(Kind::Offload) => 0.5,
-                Some(Kind::Remove) => 1.0,
+                Some(ActionKind::Offload) => 0.5,
+                Some(ActionKind::Remove) => 1.0,
             };
             [bytes[node], transfer[node], recompute[node], revisit[node], kind, 0.0]
         });

@@ -9,8 +9,8 @@
 //!
 //! - *Which tensors.* A tensor is offloaded or removed for one of its [windows](lmsc_schedule::problem::Window), so that algorithms
 //!   without a forward and a backward phase can be planned as well, and variables may be absent around the end of the step.
-//!   H⁰ are the windows for which a tensor may be swapped, H¹ those after which it can be recomputed
-//!   ([`Rematerializer::windows`]) if it is not kept; of both, those that have begun, are not over, are not chosen in either
+//!   H⁰ are the windows for which a tensor may be swapped, H¹ those after which it can be recomputed, since neither it nor the
+//!   inputs of its producer have changed, if it is not kept; of both, those that have begun, are not over, are not chosen in either
 //!   way, and contain a moment that exceeds the limit: no others make progress towards the terminal state.
 //! - *Which nodes stand for actions.* The start of the step for doing nothing; else a node of the tensor (§4.9):
 //!   its last access before the window for offloading, the nearest node of the tensor that is free for removing.
@@ -24,7 +24,7 @@
 //!   not valid. Nodes at which there is no choice, or none but the previous ones, are skipped.
 //! - *Recomputation* (§4.5, "a similar procedure"). A removed tensor is recomputed right before the operator that needs it,
 //!   as late as possible: that takes the least memory. The inputs of its operator are recomputed in turn if they were
-//!   removed, and otherwise kept for it ([`crate::ours::remat`]). A removal after which even offloading all remaining windows would
+//!   removed, and otherwise kept for it. A removal after which even offloading all remaining windows would
 //!   not suffice is refused: nothing changes, the reward is 0, and it is not offered again.
 //! - *Prefetching* (§4.5) follows the paper, in the order of next uses; a tensor that could be swapped in at once is not
 //!   swapped out.
@@ -42,7 +42,7 @@ use outcome::{Outcome, slots, tick_of};
 
 use crate::ours::remat::Rematerializer;
 
-pub use nodes::{Action, Kind, Lag, Node};
+pub use nodes::{ActionKind, Lag, NodeAction, OperationNode};
 
 /// The node that stands for doing nothing.
 pub const NOTHING: u32 = 0;
@@ -57,7 +57,7 @@ pub struct Env<'a> {
     openings: Vec<u32>,
     simulator: Simulator,
     /// By candidate, the kind for which it was chosen.
-    chosen: Vec<Option<Kind>>,
+    chosen: Vec<Option<ActionKind>>,
     /// By candidate, whether its removal was refused.
     refused: Vec<bool>,
     /// The node under execution; the number of nodes at the end of the step.
@@ -124,7 +124,7 @@ impl<'a> Env<'a> {
     }
 
     /// The nodes of the graph, in the order of their times.
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &[OperationNode] {
         &self.nodes.all
     }
 
@@ -203,8 +203,8 @@ impl<'a> Env<'a> {
             }
         }
         let next = match kind {
-            Kind::Remove => self.nearest(self.at + 1),
-            Kind::Offload => {
+            ActionKind::Remove => self.nearest(self.at + 1),
+            ActionKind::Offload => {
                 let bytes = self.request.problem.tensors[self.nodes.candidates[index].window.tensor].bytes;
                 let now = self.nodes.all.get(self.at as usize).map_or(u64::MAX, |node| node.nanos);
                 let copy = self.request.problem.link.out_nanos(bytes);
@@ -236,14 +236,14 @@ impl<'a> Env<'a> {
     }
 
     /// The windows chosen for this kind.
-    fn windows(&self, kind: Kind) -> Vec<Window> {
+    fn windows(&self, kind: ActionKind) -> Vec<Window> {
         let all = self.nodes.candidates.iter().zip(&self.chosen);
         all.filter(|(_, chosen)| **chosen == Some(kind)).map(|(candidate, _)| candidate.window).collect()
     }
 
     /// The outcome of the choices so far.
     fn outcome(&self) -> Option<Outcome> {
-        Outcome::of(&self.remat, &self.windows(Kind::Offload), &self.windows(Kind::Remove))
+        Outcome::of(&self.remat, &self.windows(ActionKind::Offload), &self.windows(ActionKind::Remove))
     }
 
     /// The slots that exceed the limit, their total excess, and the overhead, if the episode can still be finished from here.
@@ -254,12 +254,12 @@ impl<'a> Env<'a> {
         if over.first().is_some_and(|&first| self.first_node(first) < self.at) {
             return None;
         }
-        let mut all = self.windows(Kind::Offload);
+        let mut all = self.windows(ActionKind::Offload);
         let left = (0..self.chosen.len()).filter(|&index| self.chosen[index].is_none());
         let left = left.filter(|&index| !self.is_over(index));
         let left = left.map(|index| &self.nodes.candidates[index]).filter(|c| c.nodes[0].is_some());
         all.extend(left.map(|candidate| candidate.window));
-        let most = Outcome::of(&self.remat, &all, &self.windows(Kind::Remove))?;
+        let most = Outcome::of(&self.remat, &all, &self.windows(ActionKind::Remove))?;
         if most.peak() > budget {
             return None;
         }
@@ -311,7 +311,7 @@ impl<'a> Env<'a> {
     }
 
     /// The candidate and the action of a node.
-    fn candidate_of(&self, node: u32) -> Option<(usize, Kind)> {
+    fn candidate_of(&self, node: u32) -> Option<(usize, ActionKind)> {
         let action = self.nodes.all[node as usize].action?;
         let is = |candidate: &Candidate| candidate.nodes[action.kind as usize] == Some(node);
         self.nodes.candidates.iter().position(is).map(|index| (index, action.kind))

@@ -8,7 +8,7 @@ use crate::ours::remat::Rematerializer;
 
 /// The kind of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ActionKind {
     /// The tensor is copied to the host, and swapped in before its next use (H⁰).
     Offload,
     /// The tensor is dropped, and recomputed before its next use (H¹).
@@ -17,16 +17,16 @@ pub enum Kind {
 
 /// The effect of choosing a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Action {
+pub struct NodeAction {
     /// The kind of the action.
-    pub kind: Kind,
+    pub kind: ActionKind,
     /// The tensor, and the uses between which it is absent.
     pub window: Window,
 }
 
 /// A node: the start of the step, which stands for doing nothing, or an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Node {
+pub struct OperationNode {
     /// Its operation; none at the start of the step.
     pub operation: Option<Operation>,
     /// Its time without a memory limit, in nanoseconds.
@@ -38,7 +38,7 @@ pub struct Node {
     /// The time until the variable is used again, in this step or the next.
     pub revisit_nanos: u64,
     /// The action that it stands for.
-    pub action: Option<Action>,
+    pub action: Option<NodeAction>,
 }
 
 /// An edge between nodes that follow one another, in time or on one variable, and the time lag between them.
@@ -58,14 +58,14 @@ pub(super) struct Candidate {
     pub(super) window: Window,
     /// The node from which on the window can be chosen: the last access before it, or the start of the step.
     pub(super) opens: u32,
-    /// By [`Kind`], the node.
+    /// By [`ActionKind`], the node.
     pub(super) nodes: [Option<u32>; 2],
 }
 
 /// Nodes, edges and candidates of a problem.
 #[derive(Clone, Debug)]
 pub(super) struct Nodes {
-    pub(super) all: Vec<Node>,
+    pub(super) all: Vec<OperationNode>,
     pub(super) lags: Vec<Lag>,
     /// By tensor, then by tick.
     pub(super) candidates: Vec<Candidate>,
@@ -77,7 +77,7 @@ impl Nodes {
     /// The nodes of the problem; with candidates for removal if operators may be recomputed.
     pub(super) fn of(problem: &Problem, remat: &Rematerializer, recompute: bool) -> Nodes {
         let uses = problem.uses();
-        let mut all = vec![Node::default()];
+        let mut all = vec![OperationNode::default()];
         let mut of_variable: Vec<Vec<u32>> = Vec::new();
         let mut first_of = Vec::with_capacity(problem.ops.len() + 1);
         for operation in operations(problem) {
@@ -87,7 +87,11 @@ impl Nodes {
             let variable = operation.variable as usize;
             of_variable.resize(of_variable.len().max(variable + 1), Vec::new());
             of_variable[variable].push(all.len() as u32);
-            all.push(Node { operation: Some(operation), nanos: operation.nanos, ..Node::default() });
+            all.push(OperationNode {
+                operation: Some(operation),
+                nanos: operation.nanos,
+                ..OperationNode::default()
+            });
         }
         first_of.resize(problem.ops.len() + 1, all.len() as u32);
         let mut nodes = Nodes { lags: lags(&all, &of_variable), all, candidates: Vec::new(), first_of };
@@ -181,9 +185,10 @@ impl Nodes {
                 }
             }
             for candidate in &candidates {
-                for (kind, node) in [Kind::Offload, Kind::Remove].into_iter().zip(candidate.nodes) {
+                for (kind, node) in [ActionKind::Offload, ActionKind::Remove].into_iter().zip(candidate.nodes)
+                {
                     if let Some(node) = node {
-                        self.all[node as usize].action = Some(Action { kind, window: candidate.window });
+                        self.all[node as usize].action = Some(NodeAction { kind, window: candidate.window });
                     }
                 }
             }
@@ -193,7 +198,7 @@ impl Nodes {
 }
 
 /// Edges between nodes that are adjacent in time, and between those of one variable; each pair once.
-fn lags(all: &[Node], of_variable: &[Vec<u32>]) -> Vec<Lag> {
+fn lags(all: &[OperationNode], of_variable: &[Vec<u32>]) -> Vec<Lag> {
     let in_time = (1..all.len() as u32).map(|to| (to - 1, to));
     let of_one = of_variable.iter().flat_map(|own| own.windows(2).map(|pair| (pair[0], pair[1])));
     let mut pairs: Vec<(u32, u32)> = in_time.chain(of_one).collect();

@@ -86,13 +86,13 @@ fn no_node_stands_for_two_actions_and_every_window_can_be_offloaded() {
             assert_eq!(variable, action.window.tensor.as_u32());
             let (candidate, kind) = env.candidate_of(index as u32).unwrap();
             assert_eq!((env.nodes.candidates[candidate].window, kind), (action.window, action.kind));
-            offloads.extend((kind == Kind::Offload).then_some(action.window));
+            offloads.extend((kind == ActionKind::Offload).then_some(action.window));
         }
         offloads.sort_unstable();
         let mut expected = windows;
         expected.sort_unstable();
         assert_eq!(offloads, expected);
-        assert_eq!(env.nodes()[NOTHING as usize], Node::default());
+        assert_eq!(env.nodes()[NOTHING as usize], OperationNode::default());
         assert!(env.lags().iter().all(|lag| lag.from < lag.to));
     }
 }
@@ -102,7 +102,7 @@ fn chain() -> Problem {
     let ops: Vec<_> = (0..4)
         .map(|i| {
             let reads: &[u32] = if i == 0 { &[] } else { &[i - 1] };
-            lmsc_schedule::problem::Op { recomputable: true, ..op(Forward, 10, reads, &[i]) }
+            lmsc_schedule::problem::Operator { recomputable: true, ..op(Forward, 10, reads, &[i]) }
         })
         .chain((0..4).rev().map(|i| op(Backward, 10, &[i], &[])))
         .collect();
@@ -110,9 +110,9 @@ fn chain() -> Problem {
 }
 
 /// The node of this action on the tensor.
-fn node(env: &Env, kind: Kind, tensor: u32) -> u32 {
+fn node(env: &Env, kind: ActionKind, tensor: u32) -> u32 {
     let tensor = TensorId::from_u32(tensor);
-    let is = |node: &Node| node.action.is_some_and(|a| a.kind == kind && a.window.tensor == tensor);
+    let is = |node: &OperationNode| node.action.is_some_and(|a| a.kind == kind && a.window.tensor == tensor);
     env.nodes().iter().position(is).unwrap() as u32
 }
 
@@ -123,7 +123,7 @@ fn the_agent_stops_where_memory_is_full_and_goes_on_when_the_copy_is_done() {
     let mut env = Env::new(&request).unwrap();
     // Nothing can be offloaded before the second operator has begun to read the first tensor; that can be offloaded beside
     // it.
-    let [offload, remove] = [Kind::Offload, Kind::Remove].map(|kind| node(&env, kind, 0));
+    let [offload, remove] = [ActionKind::Offload, ActionKind::Remove].map(|kind| node(&env, kind, 0));
     let state = env.state();
     assert_eq!(env.nodes()[state.current as usize].nanos, 10);
     let mut valid = vec![NOTHING, offload, remove];
@@ -149,7 +149,7 @@ fn a_removal_costs_its_operator_and_excludes_the_offload() {
     let problem = chain();
     let request = Request { recompute: true, scheduler: Scheduler::Paper, ..Request::new(&problem, 30) };
     let mut env = Env::new(&request).unwrap();
-    let [offload, remove] = [Kind::Offload, Kind::Remove].map(|kind| node(&env, kind, 0));
+    let [offload, remove] = [ActionKind::Offload, ActionKind::Remove].map(|kind| node(&env, kind, 0));
     assert_eq!(env.step(remove), Ok(-10));
     assert_eq!(env.step(offload), Err(NotValid(offload)));
     assert_eq!(env.plan().unwrap().op_origin, [0, 1, 2, 3, 4, 5, 6, 0, 7]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lmsc_ir::Phase;
-use lmsc_schedule::problem::{Duplex, Link, Op, Problem, Tensor, TensorId};
+use lmsc_schedule::problem::{Duplex, Link, Operator, Problem, Tensor, TensorId};
 use serde::{Deserialize, Serialize};
 
 /// The format that the first line of a trace names.
@@ -40,7 +40,7 @@ pub struct Operation {
 
 impl Operation {
     /// Whether a kernel reads or writes.
-    pub fn is_access(&self) -> bool {
+    pub(crate) fn is_access(&self) -> bool {
         matches!(self.verb, Verb::Read | Verb::Write)
     }
 }
@@ -98,14 +98,7 @@ struct LinkFacts {
     in_bytes_per_second: u64,
     #[serde(default)]
     latency_ns: u64,
-    duplex: DuplexFacts,
-}
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum DuplexFacts {
-    Half,
-    Full,
+    duplex: Duplex,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -158,10 +151,7 @@ pub fn to_lines(problem: &Problem, name: &str) -> String {
             out_bytes_per_second: link.out_bytes_per_second,
             in_bytes_per_second: link.in_bytes_per_second,
             latency_ns: link.latency_nanos,
-            duplex: match link.duplex {
-                Duplex::Half => DuplexFacts::Half,
-                Duplex::Full => DuplexFacts::Full,
-            },
+            duplex: link.duplex,
         },
         resident_bytes: untouched.map(|(_, t)| t.bytes).sum(),
     };
@@ -390,15 +380,7 @@ fn problem(
         }
     }
     let mut problem = Problem {
-        link: Link {
-            out_bytes_per_second,
-            in_bytes_per_second,
-            latency_nanos: latency_ns,
-            duplex: match duplex {
-                DuplexFacts::Half => Duplex::Half,
-                DuplexFacts::Full => Duplex::Full,
-            },
-        },
+        link: Link { out_bytes_per_second, in_bytes_per_second, latency_nanos: latency_ns, duplex },
         kinds: vec!["kernel".to_owned()],
         ..Problem::default()
     };
@@ -443,9 +425,9 @@ fn problem(
     Ok(problem)
 }
 
-fn op(phase: Phase, nanos: u64) -> Op {
+fn op(phase: Phase, nanos: u64) -> Operator {
     let (reads, produces, changes) = Default::default();
-    Op { kind: 0, phase, nanos, workspace: 0, reads, produces, changes, recomputable: false }
+    Operator { kind: 0, phase, nanos, workspace: 0, reads, produces, changes, recomputable: false }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Recomputation: rewrites a problem so that tensors are dropped after an early use and recomputed before a late one.
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
-use lmsc_schedule::problem::{Op, Problem, TensorId, Uses, Window};
+use lmsc_schedule::problem::{Operator, Problem, TensorId, Uses, Window};
 use smallvec::{SmallVec, smallvec};
 
 /// A tensor recomputed for one recomputed operator serves others within this number of operators, unless it is to be
@@ -9,11 +9,11 @@ use smallvec::{SmallVec, smallvec};
 const STILL_THERE: usize = 40;
 
 /// Maximum number of recomputed operators, as a multiple of the operators of the source.
-pub const MOST_AGAIN: usize = 3;
+pub(crate) const MOST_AGAIN: usize = 3;
 
 /// A problem in which some operators run more than once.
 #[derive(Clone, Debug, Default)]
-pub struct Rewritten {
+pub(crate) struct Rewritten {
     /// The problem that is executed.
     pub problem: Problem,
     /// By tick, the tick of the source that it is or repeats.
@@ -24,7 +24,7 @@ pub struct Rewritten {
 
 /// A tensor that is recomputed instead of being kept, for one of its windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Dropped {
+pub(crate) struct Dropped {
     /// The window between the uses, during which the tensor is dropped.
     pub window: Window,
     /// What happens if another operator needs it earlier than the use that ends the window.
@@ -36,7 +36,7 @@ pub struct Dropped {
 
 impl Dropped {
     /// The tensor is recomputed right before the use that ends the window, or before an earlier use, and stays.
-    pub fn new(window: Window) -> Dropped {
+    pub(crate) fn new(window: Window) -> Dropped {
         Dropped { window, needed: Needed::Stays, early: 0 }
     }
 
@@ -48,7 +48,7 @@ impl Dropped {
 
 /// The handling of a tensor that is dropped for a window and needed within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Needed {
+pub(crate) enum Needed {
     /// It stays resident from then on.
     Stays,
     /// It is dropped again, and serves other operators within the next 40 operators.
@@ -59,7 +59,7 @@ pub enum Needed {
 
 /// Facts about a problem, computed once for many rewritings.
 #[derive(Debug)]
-pub struct Rematerializer<'a> {
+pub(crate) struct Rematerializer<'a> {
     problem: &'a Problem,
     uses: Uses,
     /// By tensor, the operator that produces it.
@@ -71,7 +71,7 @@ pub struct Rematerializer<'a> {
 
 impl<'a> Rematerializer<'a> {
     /// The rematerializer of the problem.
-    pub fn new(problem: &'a Problem) -> Rematerializer<'a> {
+    pub(crate) fn new(problem: &'a Problem) -> Rematerializer<'a> {
         let mut producer = SecondaryMap::with_capacity(problem.tensors.len());
         let mut changes: SecondaryMap<_, Vec<u32>> = SecondaryMap::with_capacity(problem.tensors.len());
         for (tick, op) in problem.ops.iter().enumerate() {
@@ -99,8 +99,8 @@ impl<'a> Rematerializer<'a> {
     /// The windows after which the tensor could be recomputed, by tensor, then by tick.
     ///
     /// Its producer must be recomputable, and neither the tensor nor the inputs of its producer may have changed since. The
-    /// results of the producer do not depend on the tensors that it changes in place ([`Op::recomputable`]).
-    pub fn windows(&self) -> Vec<Window> {
+    /// results of the producer do not depend on the tensors that it changes in place ([`Operator::recomputable`]).
+    pub(crate) fn windows(&self) -> Vec<Window> {
         let mut windows = Vec::new();
         for tensor in self.problem.tensors.keys() {
             let uses = self.uses.of(tensor);
@@ -112,17 +112,17 @@ impl<'a> Rematerializer<'a> {
     }
 
     /// The tick at which the tensor is produced.
-    pub fn producer(&self, tensor: TensorId) -> Option<u32> {
+    pub(crate) fn producer(&self, tensor: TensorId) -> Option<u32> {
         self.producer[tensor]
     }
 
     /// The last tick at which the source uses the tensor.
-    pub fn last_use(&self, tensor: TensorId) -> u32 {
+    pub(crate) fn last_use(&self, tensor: TensorId) -> u32 {
         self.uses.of(tensor).last().copied().unwrap_or(0)
     }
 
     /// Whether the operator that produced the tensor may run again right before the operator of the tick `now`.
-    pub fn can_repeat(&self, tensor: TensorId, now: u32) -> bool {
+    pub(crate) fn can_repeat(&self, tensor: TensorId, now: u32) -> bool {
         now < self.no_more[tensor]
     }
 
@@ -134,13 +134,13 @@ impl<'a> Rematerializer<'a> {
     ///
     /// None if more than [`MOST_AGAIN`] times the operators would be recomputed: recomputations for recomputations can double
     /// their number at every step back.
-    pub fn rewrite(&self, dropped: &[Dropped], dead: Dead<'_>) -> Option<Rewritten> {
+    pub(crate) fn rewrite(&self, dropped: &[Dropped], dead: Dead<'_>) -> Option<Rewritten> {
         let mut rewritten = Rewritten::default();
         self.rewrite_into(dropped, dead, &mut rewritten).then_some(rewritten)
     }
 
     /// As [`Rematerializer::rewrite`], into the memory of another rewritten problem; false if there is no result.
-    pub fn rewrite_into(&self, dropped: &[Dropped], dead: Dead<'_>, result: &mut Rewritten) -> bool {
+    pub(crate) fn rewrite_into(&self, dropped: &[Dropped], dead: Dead<'_>, result: &mut Rewritten) -> bool {
         self.rewrite_within(dropped, dead, u64::MAX, result)
     }
 
@@ -158,7 +158,7 @@ impl<'a> Rematerializer<'a> {
 
 /// The handling of tensors that only recomputed operators read after their last use in the source.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Dead<'a> {
+pub(crate) struct Dead<'a> {
     /// These are kept until then. The others are recomputed.
     pub lasting: &'a [TensorId],
     /// These are recomputed for each operator of the source that requires recomputation. The others serve other operators
@@ -337,13 +337,18 @@ impl<'a> Rewriting<'a> {
 }
 
 /// The next operator, like `like` but without tensors so far; reuses the memory of the operator that was at this position.
-fn next_op<'a>(ops: &'a mut Vec<Op>, origins: &mut Vec<u32>, like: &Op, origin: u32) -> &'a mut Op {
+fn next_op<'a>(
+    ops: &'a mut Vec<Operator>,
+    origins: &mut Vec<u32>,
+    like: &Operator,
+    origin: u32,
+) -> &'a mut Operator {
     let at = origins.len();
     origins.push(origin);
-    let Op { kind, phase, nanos, workspace, recomputable, .. } = *like;
+    let Operator { kind, phase, nanos, workspace, recomputable, .. } = *like;
     if at == ops.len() {
         let [reads, produces, changes] = Default::default();
-        ops.push(Op { kind, phase, nanos, workspace, reads, produces, changes, recomputable });
+        ops.push(Operator { kind, phase, nanos, workspace, reads, produces, changes, recomputable });
     }
     let op = &mut ops[at];
     (op.kind, op.phase, op.nanos, op.workspace, op.recomputable) =
@@ -361,7 +366,7 @@ mod tests {
 
     #[test]
     fn what_lasts_is_read_again_and_not_made_anew() {
-        let again = |op: Op| Op { recomputable: true, ..op };
+        let again = |op: Operator| Operator { recomputable: true, ..op };
         let ops = [
             again(op(Forward, 5, &[0], &[1])),
             again(op(Forward, 1, &[1], &[2])),

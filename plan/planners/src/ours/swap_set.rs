@@ -47,7 +47,7 @@ impl Manner {
 ///
 /// # Errors
 /// [`DoesNotFit`] names the tick that needs the most bytes of those that no absence can make fit.
-pub fn cover(
+pub(crate) fn cover(
     problem: &Problem,
     uses: &Uses,
     budget: u64,

@@ -26,7 +26,7 @@ const WEIGHTINGS: u64 = 100;
 /// a fixed sequence of points. Where the copies take longer than the window, AOA is the missing time divided by the bytes, as
 /// in the authors' code (Apache SINGA, `swap_gpu.cc`), whose WDOA is always zero because it is summed up in a copy that is
 /// discarded.
-pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
+pub(crate) fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     let problem = request.problem;
     DoesNotFit::unless_floor_fits(request)?;
     let scores = Scores::new(problem, request.budget);

@@ -14,7 +14,7 @@ use crate::papers::offload;
 ///
 /// # Source
 /// OPT §4.2, after Theorem 2.
-pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
+pub(crate) fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     let problem = request.problem;
     let windows = chain::extract(problem)
         .map(|found| found.windows(problem, &offloaded(&found.chain, request.budget)))

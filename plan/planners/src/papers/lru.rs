@@ -23,7 +23,7 @@ use crate::papers::policy::{Facts, Issued, Outcome, Timing};
 ///
 /// # Errors
 /// [`DoesNotFit`] if the tensors of an operator together with the unswappable ones exceed the budget.
-pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
+pub(crate) fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     let facts = Facts::of(request)?;
     let mut stays = residents(request.problem, &facts, request.budget);
     // A variable that would be evicted between two steps is not kept between them; each round finds some, or ends.

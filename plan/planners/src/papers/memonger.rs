@@ -24,7 +24,7 @@ const THRESHOLDS: u128 = 64;
 /// (`make_mirror_plan` and `search_plan` in mxnet-memonger). There the user marks where a segment may end, and the search
 /// minimizes memory over six thresholds around `√(kept · longest / 2)`; here it minimizes time within the budget, over
 /// thresholds of the whole range.
-pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
+pub(crate) fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     let budget = request.budget;
     let remat = Rematerializer::new(request.problem);
     let forward = Forward::new(request.problem, &remat);

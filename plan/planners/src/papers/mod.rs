@@ -1,13 +1,13 @@
 //! The planners of the papers, each as its authors describe it.
 
-pub mod autoswap;
-pub mod chain;
-pub mod dynprog;
-pub mod greedy;
-pub mod lru;
-pub mod memonger;
+pub(crate) mod autoswap;
+pub(crate) mod chain;
+pub(crate) mod dynprog;
+pub(crate) mod greedy;
+pub(crate) mod lru;
+pub(crate) mod memonger;
 mod offload;
 mod policy;
-pub mod tflms;
-pub mod vdnn;
-pub mod window;
+pub(crate) mod tflms;
+pub(crate) mod vdnn;
+pub(crate) mod window;

@@ -20,7 +20,7 @@ use crate::papers::offload;
 /// # Source
 /// OPT §6.1. The paper does not say which half "half of them" is; here it is the first, the third, and so on. It uses the
 /// thresholds in place of vDNN++'s rule that only the inputs of convolutions are offloaded.
-pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
+pub(crate) fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     let problem = request.problem;
     let candidates = candidates(problem);
     let fitting = choices(&candidates).filter(|choice| offload::fits(request, choice));

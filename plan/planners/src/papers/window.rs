@@ -45,7 +45,7 @@ const WINDOWS: u64 = 30;
 ///
 /// # Errors
 /// [`DoesNotFit`] if the tensors of an operator together with the unswappable ones exceed the budget.
-pub fn plan(request: &Request, options: &Options) -> Result<Plan, DoesNotFit> {
+pub(crate) fn plan(request: &Request, options: &Options) -> Result<Plan, DoesNotFit> {
     let facts = Facts::of(request)?;
     let windows = options.window.map_or_else(|| windows(request), |window| vec![window]);
     let mut tried: Vec<Vec<Issued>> = Vec::new();
@@ -315,7 +315,7 @@ impl<'a> Queue<'a> {
 mod tests {
     use lmsc_ir::Phase::{Backward, Forward};
     use lmsc_schedule::Scheduler;
-    use lmsc_schedule::problem::{Op, Problem};
+    use lmsc_schedule::problem::{Operator, Problem};
     use lmsc_schedule::testing::{op, problem, produced, steps, variable};
 
     use super::*;
@@ -365,7 +365,7 @@ mod tests {
         let reads = [op(Forward, 10, &[0], &[]), op(Forward, 10, &[1], &[]), op(Backward, 10, &[2], &[])];
         let mut changes = reads.clone();
         changes[1].changes = vec![TensorId::from_u32(1)];
-        let plan = |ops: &[Op]| planned(&problem(&[variable(10); 3], ops), 20, 20);
+        let plan = |ops: &[Operator]| planned(&problem(&[variable(10); 3], ops), 20, 20);
         assert_eq!(plan(&reads), "in0@0 in1@10 op0@10 in2@20 op1@20 op2@30");
         assert_eq!(plan(&changes), "in0@0 in1@10 op0@10 in2@20 op1@20 out1@30 op2@30");
     }

@@ -3,16 +3,16 @@
 use lmsc_ir::ElementType;
 use lmsc_kernels::host::elementwise as host;
 use lmsc_kernels::meaning::{Broadcast, count};
-use lmsc_kernels::spec::{Refusal, Spec, refuse};
+use lmsc_kernels::spec::{Spec, SpecError, refuse};
 
 use super::{Made, castable, element, number, width};
-use crate::recipe::{Arg, Each, NOWHERE, Reach, Recipe, operand, result, spread_forward};
+use crate::recipe::{Arg, Each, Indexing, NOWHERE, Recipe, operand, result, spread_forward};
 
 /// Maximum number of operands of a kernel that folds broadcast operands, and of one whose operands have the result's shape.
 const MANY: usize = 16;
 const MOST: usize = 256;
 
-fn broadcast(spec: &Spec<'_>, operands: usize) -> Result<Broadcast, Refusal> {
+fn broadcast(spec: &Spec<'_>, operands: usize) -> Result<Broadcast, SpecError> {
     let dims = (0..operands).map(|i| spec.dims(i)).collect::<Result<Vec<_>, _>>()?;
     Broadcast::new(&dims, &spec.result_dims(0)?)
 }
@@ -29,14 +29,14 @@ fn each(
     operands: &[&'static str],
     parameters: [f64; 3],
     result: &'static str,
-) -> Result<Each, Refusal> {
+) -> Result<Each, SpecError> {
     let reach = |(i, &element): (usize, &&'static str)| {
         Ok((
             element,
             match () {
-                () if plan.is_whole(i) => Reach::Same,
-                () if plan.is_scalar(i) => Reach::First,
-                () => Reach::Spread(spread_forward(&plan.dims, &plan.strides[i..=i])?),
+                () if plan.is_whole(i) => Indexing::Same,
+                () if plan.is_scalar(i) => Indexing::First,
+                () => Indexing::Spread(spread_forward(&plan.dims, &plan.strides[i..=i])?),
             },
         ))
     };
@@ -61,7 +61,7 @@ fn of(spec: &Spec<'_>, kernel: String, operands: usize, parameters: [f64; 3]) ->
     Ok(recipe)
 }
 
-fn typed(spec: &Spec<'_>, kernel: &str) -> Result<String, Refusal> {
+fn typed(spec: &Spec<'_>, kernel: &str) -> Result<String, SpecError> {
     Ok(format!("{kernel}_{}", number(spec.element(0)?)?))
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn scale(spec: &Spec<'_>) -> Made {
     let parameters = [f64::from(u8::from(spec.flag("scale_down", false)?)), 0.0, 0.0];
     let words = Arg::Words(parameters.map(f64::to_bits).to_vec());
     let by = number(spec.element(1)?)?;
-    let operands = vec![("f32", Reach::Same), (by, Reach::First)];
+    let operands = vec![("f32", Indexing::Same), (by, Indexing::First)];
     let parameters = numbers(parameters);
     let each = Each { elements: n as u64, parameters, made_of: None, operands, results: vec!["f32"] };
     let args = vec![words, n.into(), operand(0).into(), operand(1).into(), result(0).into()];
@@ -188,7 +188,7 @@ pub(crate) fn cast(spec: &Spec<'_>) -> Made {
         _ => format!("cast_{read}_{written}"),
     };
     let n = count(&spec.dims(0)?);
-    let operands = vec![(read, Reach::Same)];
+    let operands = vec![(read, Indexing::Same)];
     let each =
         Each { elements: n as u64, parameters: Vec::new(), made_of: None, operands, results: vec![written] };
     let mut recipe = Recipe::default();

@@ -2,7 +2,7 @@
 
 use lmsc_kernels::host::index::{Elements, Tuples, batch_dims};
 use lmsc_kernels::meaning::{Rows, count, strides};
-use lmsc_kernels::spec::{Refusal, Spec, refuse};
+use lmsc_kernels::spec::{Spec, SpecError, refuse};
 
 use super::{Made, number, width};
 use crate::BLOCK;
@@ -49,7 +49,7 @@ pub(crate) fn one_hot(spec: &Spec<'_>) -> Made {
     Ok(recipe)
 }
 
-fn tuples_words(plan: &Tuples) -> Result<Arg, Refusal> {
+fn tuples_words(plan: &Tuples) -> Result<Arg, SpecError> {
     if plan.indexed.len() > RANK {
         return refuse(format!("tuples of more than {RANK} indices"));
     }
@@ -76,7 +76,7 @@ pub(crate) fn gather_nd(spec: &Spec<'_>) -> Made {
 }
 
 /// The reduction of updates, as the kernel's name has it.
-fn reduction(spec: &Spec<'_>) -> Result<String, Refusal> {
+fn reduction(spec: &Spec<'_>) -> Result<String, SpecError> {
     let name = spec.string("reduction", "none")?;
     Ok(match &*name {
         "none" => format!("none_{}", width(spec.element(0)?)?),
@@ -135,7 +135,7 @@ pub(crate) fn gather_grad(spec: &Spec<'_>) -> Made {
 }
 
 /// Applies the updates of operand 2 to the places of result 0 given by the tuples of operand 1.
-fn by_tuples(spec: &Spec<'_>, recipe: &mut Recipe, plan: &Tuples, reduction: &str) -> Result<(), Refusal> {
+fn by_tuples(spec: &Spec<'_>, recipe: &mut Recipe, plan: &Tuples, reduction: &str) -> Result<(), SpecError> {
     let updates = tuples(&spec.dims(1)?);
     let (index, words) = (number(spec.element(1)?)?, tuples_words(plan)?);
     apply(recipe, reduction, [updates, plan.inner], 2, |recipe, places| {
@@ -162,7 +162,7 @@ pub(crate) fn scatter_nd(spec: &Spec<'_>) -> Made {
     Ok(recipe)
 }
 
-fn bytes(spec: &Spec<'_>, operand: usize) -> Result<usize, Refusal> {
+fn bytes(spec: &Spec<'_>, operand: usize) -> Result<usize, SpecError> {
     Ok(spec.tensor(operand)?.byte_size().map_or(0, |b| b.0 as usize))
 }
 
@@ -173,7 +173,7 @@ fn lines(
     dims: &[usize],
     [indices, updates]: [usize; 2],
     reduction: &str,
-) -> Result<(), Refusal> {
+) -> Result<(), SpecError> {
     let plan = Elements::new(spec, dims, indices)?;
     let axis = spec.axis(spec.int("axis", 0)?, dims.len())?;
     let own = strides(&plan.dims);

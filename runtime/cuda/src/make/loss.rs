@@ -2,7 +2,7 @@
 
 use lmsc_kernels::host::loss::{Loss, Total};
 use lmsc_kernels::meaning::Rows;
-use lmsc_kernels::spec::{Refusal, Spec};
+use lmsc_kernels::spec::{Spec, SpecError};
 
 use super::normalize::{rows_softmax, rows_words};
 use super::{Made, sums};
@@ -41,7 +41,7 @@ fn summed(
     log: Address,
     out: Address,
     weight: Address,
-) -> Result<(), Refusal> {
+) -> Result<(), SpecError> {
     let (slices, length) = sums::slices(loss.batch * loss.positions);
     let parts = recipe.room::<[f64; 2]>(slices);
     let args = vec![
@@ -59,7 +59,7 @@ fn summed(
 }
 
 /// The loss, from log-probabilities.
-fn total(recipe: &mut Recipe, loss: &Loss, log: Address) -> Result<(), Refusal> {
+fn total(recipe: &mut Recipe, loss: &Loss, log: Address) -> Result<(), SpecError> {
     if loss.total != Total::Each {
         return summed(recipe, loss, log, result(0), NOWHERE);
     }

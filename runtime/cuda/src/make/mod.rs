@@ -17,15 +17,15 @@ pub(super) mod shape;
 mod sums;
 
 use lmsc_ir::ElementType;
-use lmsc_kernels::spec::{Refusal, refuse};
+use lmsc_kernels::spec::{SpecError, refuse};
 
 use super::recipe::Recipe;
 
 /// The result of a constructor of the table.
-pub(super) type Made = Result<Recipe, Refusal>;
+pub(super) type Made = Result<Recipe, SpecError>;
 
 /// Suffix of the name of a kernel that computes with elements of this type.
-fn number(element: ElementType) -> Result<&'static str, Refusal> {
+fn number(element: ElementType) -> Result<&'static str, SpecError> {
     Ok(match element {
         ElementType::Float => "f32",
         ElementType::Double => "f64",
@@ -38,12 +38,12 @@ fn number(element: ElementType) -> Result<&'static str, Refusal> {
 }
 
 /// A kernel's name of this element type.
-fn element(element: ElementType) -> Result<&'static str, Refusal> {
+fn element(element: ElementType) -> Result<&'static str, SpecError> {
     if element == ElementType::Bool { Ok("u8") } else { number(element) }
 }
 
 /// A casting kernel's name of this element type.
-fn castable(of: ElementType) -> Result<&'static str, Refusal> {
+fn castable(of: ElementType) -> Result<&'static str, SpecError> {
     match of {
         ElementType::Float16 => Ok("f16"),
         ElementType::Bfloat16 => Ok("bf16"),
@@ -52,7 +52,7 @@ fn castable(of: ElementType) -> Result<&'static str, Refusal> {
 }
 
 /// Suffix of the name of a kernel that moves elements of this type.
-fn width(element: ElementType) -> Result<&'static str, Refusal> {
+fn width(element: ElementType) -> Result<&'static str, SpecError> {
     Ok(match element.bits() {
         8 => "u8",
         16 => "u16",

@@ -2,7 +2,7 @@
 
 use lmsc_kernels::host::movement::{self as host, Mapped, Padding};
 use lmsc_kernels::meaning::{Strided, count};
-use lmsc_kernels::spec::{Refusal, Spec};
+use lmsc_kernels::spec::{Spec, SpecError};
 
 use super::{Made, width};
 use crate::recipe::{Address, Arg, Recipe, operand, result, spread, spread_forward};
@@ -14,7 +14,7 @@ fn moves(
     plan: &Strided,
     from: Address,
     to: Address,
-) -> Result<(), Refusal> {
+) -> Result<(), SpecError> {
     let mut words = vec![plan.from as u64, plan.to as u64];
     words.extend(spread(&plan.dims, &[plan.source.clone(), plan.target.clone()])?);
     recipe.each(format!("move_{width}"), plan.len(), vec![Arg::Words(words), from.into(), to.into()]);
@@ -88,7 +88,7 @@ pub(super) fn maps(
     map: &Mapped,
     n: usize,
     from: usize,
-) -> Result<(), Refusal> {
+) -> Result<(), SpecError> {
     let mut lists = vec![(0..n).collect()];
     lists.extend(map.maps.iter().cloned());
     let mut strides = vec![from];

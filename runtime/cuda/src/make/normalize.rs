@@ -7,7 +7,7 @@ use lmsc_kernels::spec::{Spec, refuse};
 
 use super::{Made, sums};
 use crate::recipe::{
-    Address, Arg, Each, NOWHERE, Reach, Recipe, channel_words, lanes, lanes_across, operand, result,
+    Address, Arg, Each, Indexing, NOWHERE, Recipe, channel_words, lanes, lanes_across, operand, result,
 };
 
 /// Four coefficients of a channel.
@@ -33,8 +33,8 @@ fn by_channel(
     let width = sums::width(rows.inner);
     let mut args = vec![(n / width).into(), width.into(), Arg::Words(channel_words(rows, width))];
     args.extend(whole.iter().chain(of_channels).chain([&out]).map(|&at| Arg::from(at)));
-    let mut operands = vec![("f32", Reach::Same); whole.len()];
-    let reach = Reach::Channel(channel_words(rows, 1));
+    let mut operands = vec![("f32", Indexing::Same); whole.len()];
+    let reach = Indexing::Channel(channel_words(rows, 1));
     operands.extend(of_channels.iter().map(|_| (element, reach.clone())));
     let each =
         Each { elements: n as u64, parameters: Vec::new(), made_of: None, operands, results: vec!["f32"] };

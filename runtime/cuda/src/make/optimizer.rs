@@ -1,10 +1,10 @@
 //! Optimizers and gradient accumulators.
 
 use lmsc_kernels::host::optimizer::AdamW;
-use lmsc_kernels::spec::{Refusal, Spec};
+use lmsc_kernels::spec::{Spec, SpecError};
 
 use super::Made;
-use crate::recipe::{Address, Arg, Each, NOWHERE, Reach, Recipe, operand, result};
+use crate::recipe::{Address, Arg, Each, Indexing, NOWHERE, Recipe, operand, result};
 
 /// Number of floats of an operand, tensor or sequence.
 fn floats(spec: &Spec<'_>, index: usize) -> usize {
@@ -13,7 +13,7 @@ fn floats(spec: &Spec<'_>, index: usize) -> usize {
 }
 
 /// An elementwise function of `n` floats.
-fn each(n: usize, operands: Vec<Reach>) -> Each {
+fn each(n: usize, operands: Vec<Indexing>) -> Each {
     let operands = operands.into_iter().map(|reach| ("f32", reach)).collect();
     Each { elements: n as u64, parameters: Vec::new(), made_of: None, operands, results: vec!["f32"] }
 }
@@ -39,9 +39,9 @@ pub(crate) fn adamw(spec: &Spec<'_>) -> Made {
     let mut recipe = Recipe::default();
     if spec.wants(lead) || spec.is_in_place(2, lead) {
         let words = adam_words(n, [a.corrects, a.decays_first], [a.alpha, a.beta, a.epsilon, a.decay]);
-        let mut each = each(n, vec![Reach::First, Reach::First]);
+        let mut each = each(n, vec![Indexing::First, Indexing::First]);
         each.operands[1].0 = "i64";
-        each.operands.extend(vec![("f32", Reach::Same); 4]);
+        each.operands.extend(vec![("f32", Indexing::Same); 4]);
         (each.parameters, each.made_of, each.results) = (words.clone(), Some("Adam"), vec!["f32"; 3]);
         let mut args = vec![Arg::Words(words)];
         args.extend([0, 1, 3, 2, 4, 5].map(|i| operand(i).into()));
@@ -82,7 +82,11 @@ pub(crate) fn sgd(spec: &Spec<'_>) -> Made {
     let mut recipe = Recipe::default();
     if spec.wants(to) || spec.is_in_place(1, to) {
         let args = vec![n.into(), operand(0).into(), operand(1).into(), operand(2).into(), result(to).into()];
-        recipe.elementwise("sgd".into(), args, each(n, vec![Reach::First, Reach::Same, Reach::Same]));
+        recipe.elementwise(
+            "sgd".into(),
+            args,
+            each(n, vec![Indexing::First, Indexing::Same, Indexing::Same]),
+        );
     }
     if sequences {
         flag(&mut recipe, spec, 0);
@@ -94,8 +98,8 @@ fn accumulation(recipe: &mut Recipe, spec: &Spec<'_>, overwrite: Address, to: us
     if spec.wants(to) || spec.is_in_place(0, to) {
         let n = floats(spec, 1);
         let args = vec![n.into(), operand(0).into(), operand(1).into(), overwrite.into(), result(to).into()];
-        let mut each = each(n, vec![Reach::Same, Reach::Same]);
-        each.operands.extend((overwrite != NOWHERE).then_some(("u8", Reach::First)));
+        let mut each = each(n, vec![Indexing::Same, Indexing::Same]);
+        each.operands.extend((overwrite != NOWHERE).then_some(("u8", Indexing::First)));
         recipe.elementwise("accumulate".into(), args, each);
     }
 }
@@ -114,7 +118,7 @@ pub(crate) fn accumulate(spec: &Spec<'_>) -> Made {
 }
 
 /// ONNX's own optimizers `(rate, count, X…, G…, states…)`, whose results are X… and each state.
-pub(crate) fn preview(spec: &Spec<'_>, kernel: &str, states: usize) -> Result<Recipe, Refusal> {
+pub(crate) fn preview(spec: &Spec<'_>, kernel: &str, states: usize) -> Result<Recipe, SpecError> {
     let tensors = spec.operands.len().saturating_sub(2) / (states + 2);
     let nesterov = spec.string("mode", "standard")? == "nesterov";
     let numbers = [

@@ -3,14 +3,14 @@
 use lmsc_kernels::host::movement::Mapped;
 use lmsc_kernels::host::pool as host;
 use lmsc_kernels::host::resize::{Resized, resized, scales_at};
-use lmsc_kernels::meaning::{Rows, Window, count};
-use lmsc_kernels::spec::{Refusal, Spec, refuse};
+use lmsc_kernels::meaning::{Rows, SlidingWindow, count};
+use lmsc_kernels::spec::{Spec, SpecError, refuse};
 
 use super::movement::maps;
 use super::{Made, width};
 use crate::recipe::{Arg, RANK, Recipe, lanes, operand, result};
 
-fn words(planes: usize, w: &Window) -> Arg {
+fn words(planes: usize, w: &SlidingWindow) -> Arg {
     let mut words = vec![planes as u64];
     for list in [w.image, w.positions, w.kernel, w.stride, w.dilation] {
         words.extend(list.map(|n| n as u64));
@@ -108,7 +108,7 @@ fn resized_words(
     lists: &Lists,
     strides: &[usize],
     (from, to): (usize, usize),
-) -> Result<Arg, Refusal> {
+) -> Result<Arg, SpecError> {
     if out.len() > RANK {
         return refuse(format!("more than {RANK} dimensions are resized"));
     }

@@ -2,12 +2,12 @@
 
 use lmsc_kernels::gemm::Extents;
 use lmsc_kernels::host::conv::Conv;
-use lmsc_kernels::meaning::{Gemm, Product, Rows};
-use lmsc_kernels::spec::{Refusal, Spec};
+use lmsc_kernels::meaning::{BatchedProduct, Gemm, Rows};
+use lmsc_kernels::spec::{Spec, SpecError};
 
 use super::{Made, sums};
 use crate::recipe::{
-    self, Address, Arg, Convolution, Factor, Filter, Float, Found, NOWHERE, Recipe, operand, result,
+    self, Address, Arg, Convolution, Factor, Filter, FloatType, Found, NOWHERE, Recipe, operand, result,
     spread_forward,
 };
 
@@ -120,8 +120,8 @@ fn by_library(
             left: factor(right.at.plus::<f32>(*b), [x.n, x.k], [right.column, right.row], db)?,
             right: factor(left.at.plus::<f32>(*a), [x.k, x.m], [left.column, left.row], da)?,
             out: Some(out).filter(|out| !out.transposed)?,
-            factors: Float::F32,
-            stored: Float::F32,
+            factors: FloatType::F32,
+            stored: FloatType::F32,
             batch: count as i32,
             alpha: into.alpha,
             beta: f32::from(u8::from(into.add)),
@@ -140,7 +140,7 @@ pub(super) fn products(
     matrices: [Matrix; 2],
     offsets: &[(usize, usize)],
     into: Into,
-) -> Result<(), Refusal> {
+) -> Result<(), SpecError> {
     let library = by_library(recipe, x, matrices, offsets, into);
     recipe.library_or(library, |recipe| by_kernels(recipe, x, matrices, offsets, into))
 }
@@ -151,7 +151,7 @@ fn by_kernels(
     [left, right]: [Matrix; 2],
     offsets: &[(usize, usize)],
     into: Into,
-) -> Result<(), Refusal> {
+) -> Result<(), SpecError> {
     let count = offsets.len();
     let (parts, length) = parts(tiles(x.m, x.n) * count, x.k);
     let mut words: Vec<u64> = [x.m, x.n, x.k, left.row, left.column, right.row, right.column, parts, length]
@@ -172,7 +172,7 @@ fn by_kernels(
     Ok(())
 }
 
-fn product(recipe: &mut Recipe, product: &Product, add: bool) -> Result<(), Refusal> {
+fn product(recipe: &mut Recipe, product: &BatchedProduct, add: bool) -> Result<(), SpecError> {
     let matrix = |index: usize, (row, column): (usize, usize)| Matrix { at: operand(index), row, column };
     let x = product.x;
     let into = Into { at: result(0), row: x.n, size: x.m * x.n, alpha: product.alpha, add };
@@ -181,7 +181,7 @@ fn product(recipe: &mut Recipe, product: &Product, add: bool) -> Result<(), Refu
 
 pub(crate) fn matmul(spec: &Spec<'_>) -> Made {
     let mut recipe = Recipe::default();
-    product(&mut recipe, &Product::matmul(spec)?, false)?;
+    product(&mut recipe, &BatchedProduct::matmul(spec)?, false)?;
     Ok(recipe)
 }
 
@@ -293,7 +293,7 @@ fn convolution(
     let filter = filter(conv, found)?;
     let workspace_bytes = convolution_workspace(&filter);
     let workspace = recipe.library_scratch_for(workspace_bytes);
-    let stored = Float::F32;
+    let stored = FloatType::F32;
     Some(Convolution { filter, image, weights, positions, stored, workspace, workspace_bytes })
 }
 
@@ -323,7 +323,7 @@ fn forward(
     conv: &Conv,
     [image, weights, bias]: [Address; 3],
     out: Address,
-) -> Result<(), Refusal> {
+) -> Result<(), SpecError> {
     let (m, k) = (conv.outer, conv.inner);
     let places = conv.window.positions_len();
     let blocks = tiles(conv.outer, conv.batch * places) * conv.groups;
@@ -347,7 +347,7 @@ fn back(
     conv: &Conv,
     [positions, weights, bias]: [Address; 3],
     out: Address,
-) -> Result<(), Refusal> {
+) -> Result<(), SpecError> {
     let (m, k) = (conv.inner, conv.outer);
     let pixels = conv.window.image_len();
     let blocks = tiles(conv.inner, conv.batch * pixels) * conv.groups;
@@ -370,7 +370,7 @@ fn weights_grad(
     conv: &Conv,
     [positions, image]: [Address; 2],
     out: Address,
-) -> Result<(), Refusal> {
+) -> Result<(), SpecError> {
     let (m, n) = (conv.outer, conv.inner * conv.window.kernel_len());
     let k = conv.batch * conv.window.positions_len();
     let (parts, length) = parts(tiles(m, n) * conv.groups, k);

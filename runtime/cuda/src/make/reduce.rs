@@ -3,7 +3,7 @@
 use lmsc_ir::ElementType;
 use lmsc_kernels::host::reduce as host;
 use lmsc_kernels::meaning::{Broadcast, Reduction, Rows, count, strides};
-use lmsc_kernels::spec::{Refusal, Spec};
+use lmsc_kernels::spec::{Spec, SpecError};
 
 use super::{Made, number, sums};
 use crate::recipe::{Arg, Recipe, lanes, lanes_across, operand, result, spread_forward};
@@ -23,7 +23,7 @@ fn apart(plan: &Reduction) -> [Dims; 2] {
 }
 
 /// The words that kernels begin with: number of outputs, number of values of each, lanes, and both boxes of indices.
-fn head([kept, folded]: &[Dims; 2], inner_is_folded: bool) -> Result<(Vec<u64>, usize, usize), Refusal> {
+fn head([kept, folded]: &[Dims; 2], inner_is_folded: bool) -> Result<(Vec<u64>, usize, usize), SpecError> {
     let (outputs, values) = (count(&kept.0), count(&folded.0));
     let lanes = if inner_is_folded { lanes(values) } else { lanes_across(values) };
     let mut words = vec![outputs as u64, values as u64, lanes as u64, u64::from(!inner_is_folded)];
@@ -41,7 +41,12 @@ const MANY_ROWS: usize = 64;
 const MANY_COLUMNS: usize = 32;
 
 /// A sum of many values each, in two stages; false if the reduction has another form.
-fn in_slices(recipe: &mut Recipe, spec: &Spec<'_>, plan: &Reduction, kernel: &str) -> Result<bool, Refusal> {
+fn in_slices(
+    recipe: &mut Recipe,
+    spec: &Spec<'_>,
+    plan: &Reduction,
+    kernel: &str,
+) -> Result<bool, SpecError> {
     let factor = match kernel {
         "reduce_sum" => 1.0,
         "reduce_mean" => 1.0 / plan.reduced() as f64,

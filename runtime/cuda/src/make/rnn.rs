@@ -2,7 +2,7 @@
 
 use lmsc_kernels::gemm::Extents;
 use lmsc_kernels::host::rnn::Layer;
-use lmsc_kernels::spec::{Refusal, Spec};
+use lmsc_kernels::spec::{Spec, SpecError};
 
 use super::Made;
 use super::product::{self, Matrix, products};
@@ -15,7 +15,7 @@ struct Net {
 }
 
 impl Net {
-    fn new(spec: &Spec<'_>, gates: usize) -> Result<Net, Refusal> {
+    fn new(spec: &Spec<'_>, gates: usize) -> Result<Net, SpecError> {
         Ok(Net { l: Layer::new(spec, gates)?, recipe: Recipe::default() })
     }
 
@@ -31,7 +31,7 @@ impl Net {
         right: (Address, usize, usize),
         into: (Address, usize),
         add: bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SpecError> {
         let [left, right] = [left, right].map(|(at, row, column)| Matrix { at, row, column });
         let into = product::Into { at: into.0, row: into.1, size: 0, alpha: 1.0, add };
         products(&mut self.recipe, Extents { m, n, k }, [left, right], &[(0, 0)], into)
@@ -45,7 +45,7 @@ impl Net {
         b: Address,
         into: (Address, usize),
         add: bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SpecError> {
         self.product(x, (a, x[2], 1), (b, 1, x[2]), into, add)
     }
 
@@ -57,7 +57,7 @@ impl Net {
         b: Address,
         out: Address,
         add: bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SpecError> {
         self.product(x, (a.0, a.1, 1), (b, x[1], 1), (out, x[1]), add)
     }
 
@@ -68,7 +68,7 @@ impl Net {
         a: (Address, usize),
         b: Address,
         out: Address,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SpecError> {
         self.product(x, (a.0, 1, a.1), (b, x[1], 1), (out, x[1]), true)
     }
 
@@ -106,7 +106,7 @@ impl Net {
         direction: usize,
         both: usize,
         gates: Address,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SpecError> {
         let (width, rows) = (self.width(), self.l.steps * self.l.batch);
         let w = operand(1).plus::<f32>(direction * width * self.l.inputs);
         self.by_rows([rows, width, self.l.inputs], operand(0), w, (gates, width), false)?;
@@ -126,7 +126,7 @@ impl Net {
     }
 
     /// dX and dW of a direction, from the gradients of its gates.
-    fn input_gradients(&mut self, spec: &Spec<'_>, d: usize, dgates: Address) -> Result<(), Refusal> {
+    fn input_gradients(&mut self, spec: &Spec<'_>, d: usize, dgates: Address) -> Result<(), SpecError> {
         let (width, rows, inputs) = (self.width(), self.l.steps * self.l.batch, self.l.inputs);
         let part = d * width * inputs;
         if spec.wants(0) {

@@ -1,7 +1,7 @@
 //! Views, constants, shapes as data, and sequences.
 
 use lmsc_ir::TensorType;
-use lmsc_kernels::kernel::{Io, Step};
+use lmsc_kernels::kernel::{Io, StepContext};
 use lmsc_kernels::meaning::count;
 use lmsc_kernels::spec::{Spec, refuse};
 
@@ -20,7 +20,7 @@ pub(crate) fn known(spec: &Spec<'_>) -> Made {
     let Ok(kernel) = lmsc_kernels::table::prepare(spec) else {
         return refuse("the host has no kernel for it");
     };
-    kernel.run(Io::new(&[], &mut [&mut *out], &mut []), Step::default());
+    kernel.run(Io::new(&[], &mut [&mut *out], &mut []), StepContext::default());
     let mut recipe = Recipe::default();
     let constant = recipe.constant(out.iter().copied());
     recipe.copy(out.len(), constant, result(0));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lmsc_ir::program::{Action, Stream};
 
-use super::{Event, RunError, Session};
+use super::{CudaSession, Event, RunError};
 
 /// Duration of one launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ const TOGETHER: Duration = Duration::from_micros(500);
 /// Maximum number of repetitions of one launch: 100 of the shortest kernels fill the time above.
 const MOST_REPETITIONS: u32 = 100;
 
-impl Session {
+impl CudaSession {
     /// Duration of each launch of a step, the median over `steps` steps.
     ///
     /// A step is run command by command. When a launch is next, and nothing else runs, it is repeated between two events.

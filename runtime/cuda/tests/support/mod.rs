@@ -8,7 +8,7 @@ pub(crate) mod shim;
 use half::{bf16, f16};
 use lmsc_cuda::{Call, Recipe};
 use lmsc_ir::{ElementType, Graph, Op, Storages};
-use lmsc_kernels::{Io, Spec, Step, prepare};
+use lmsc_kernels::{Io, Spec, StepContext, prepare};
 
 /// A tensor: its type in the text form, and its bytes. The type of what is left out is empty.
 #[derive(Clone, Debug)]
@@ -231,7 +231,7 @@ fn execute_as_is(
     }
     let mut workspace = Aligned::new(&vec![0xff; kernel.workspace().0 as usize]);
     let mut into: Vec<&mut [u8]> = out.iter_mut().map(Aligned::get_mut).collect();
-    let step = Step { number: step, seed: 0 };
+    let step = StepContext { number: step, seed: 0 };
     kernel.run(Io::new(&slices, &mut into, workspace.get_mut()), step);
     let found: Vec<Vec<u8>> = out.iter().map(|a| a.get().to_vec()).collect();
     agree(&spec, operands, &found, written, step);
@@ -242,7 +242,13 @@ fn execute_as_is(
 }
 
 /// Runs the recipe of what the host has computed, and compares.
-fn agree(spec: &Spec<'_>, operands: &[Tensor], expected: &[Vec<u8>], written: Option<usize>, step: Step) {
+fn agree(
+    spec: &Spec<'_>,
+    operands: &[Tensor],
+    expected: &[Vec<u8>],
+    written: Option<usize>,
+    step: StepContext,
+) {
     let Some(shim) = shim::shim() else { return };
     let recipe = match lmsc_cuda::prepare(spec) {
         Ok(recipe) => recipe,

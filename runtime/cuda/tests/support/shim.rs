@@ -14,10 +14,10 @@ use std::sync::{Mutex, OnceLock};
 
 use half::{bf16, f16};
 use lmsc_cuda::{
-    Address, Arg, At, BLOCK, Call, Convolution, Factor, Float, Found, Launch, Product, Recipe,
-    SCRATCH_ALIGNMENT, SOURCES,
+    Address, AddressBase, Arg, BLOCK, Call, Convolution, Factor, FloatType, Found, KernelLaunch, Product,
+    Recipe, SCRATCH_ALIGNMENT, SOURCES,
 };
-use lmsc_kernels::Step;
+use lmsc_kernels::StepContext;
 
 /// The package of the kernels: that of these tests, or below it.
 fn root() -> PathBuf {
@@ -254,7 +254,14 @@ impl Shim {
 
     /// Runs a recipe on operands and results that lie where elements may; null stands for what is left out. Either the
     /// kernels multiply and convolve, or what stands for the libraries here.
-    pub(crate) fn run(&self, recipe: &Recipe, operands: &[u64], results: &[u64], step: Step, library: bool) {
+    pub(crate) fn run(
+        &self,
+        recipe: &Recipe,
+        operands: &[u64],
+        results: &[u64],
+        step: StepContext,
+        library: bool,
+    ) {
         let words = |bytes: usize| bytes.div_ceil(16) * 2;
         // Garbage is no number.
         let mut workspace = vec![[u64::MAX; 2]; words(recipe.workspace().0 as usize) / 2 + 32];
@@ -266,13 +273,13 @@ impl Shim {
         let workspace = (workspace.as_mut_ptr() as u64).next_multiple_of(256) + 64;
         let address = |address: &Address| {
             let base = match address.at {
-                At::Operand(i) => operands.get(i).copied().unwrap_or(0),
-                At::Result(i) => results.get(i).copied().unwrap_or(0),
-                At::Workspace => workspace,
-                At::Scratch => recipe.scratch_in(workspace),
-                At::Constants => constants.as_ptr() as u64,
-                At::Step => step.as_ptr() as u64,
-                At::Nowhere => 0,
+                AddressBase::Operand(i) => operands.get(i).copied().unwrap_or(0),
+                AddressBase::Result(i) => results.get(i).copied().unwrap_or(0),
+                AddressBase::Workspace => workspace,
+                AddressBase::Scratch => recipe.scratch_in(workspace),
+                AddressBase::Constants => constants.as_ptr() as u64,
+                AddressBase::Step => step.as_ptr() as u64,
+                AddressBase::Nowhere => 0,
             };
             if base == 0 { 0 } else { base + address.offset }
         };
@@ -288,7 +295,7 @@ impl Shim {
                 }
                 _ => call.kernels(),
             };
-            for Launch { kernel, blocks, args, .. } in launches {
+            for KernelLaunch { kernel, blocks, args, .. } in launches {
                 let of = |arg: &Arg| match arg {
                     Arg::Address(one) => vec![address(one)],
                     Arg::Addresses(list) => list.iter().map(address).collect(),
@@ -309,24 +316,24 @@ pub(crate) const LIBRARIES: [&str; 4] = [
 ];
 
 /// An element behind an address where there is one.
-fn read(stored: Float, (start, index): (u64, u64)) -> f64 {
+fn read(stored: FloatType, (start, index): (u64, u64)) -> f64 {
     // SAFETY: as the caller promises.
     unsafe {
         match stored {
-            Float::F32 => f64::from((start as *const f32).add(index as usize).read()),
-            Float::F16 => f64::from((start as *const f16).add(index as usize).read()),
-            Float::Bf16 => f64::from((start as *const bf16).add(index as usize).read()),
+            FloatType::F32 => f64::from((start as *const f32).add(index as usize).read()),
+            FloatType::F16 => f64::from((start as *const f16).add(index as usize).read()),
+            FloatType::Bf16 => f64::from((start as *const bf16).add(index as usize).read()),
         }
     }
 }
 
-fn write(stored: Float, (start, index): (u64, u64), value: f64) {
+fn write(stored: FloatType, (start, index): (u64, u64), value: f64) {
     // SAFETY: as above.
     unsafe {
         match stored {
-            Float::F32 => (start as *mut f32).add(index as usize).write(value as f32),
-            Float::F16 => (start as *mut f16).add(index as usize).write(f16::from_f64(value)),
-            Float::Bf16 => (start as *mut bf16).add(index as usize).write(bf16::from_f64(value)),
+            FloatType::F32 => (start as *mut f32).add(index as usize).write(value as f32),
+            FloatType::F16 => (start as *mut f16).add(index as usize).write(f16::from_f64(value)),
+            FloatType::Bf16 => (start as *mut bf16).add(index as usize).write(bf16::from_f64(value)),
         }
     }
 }
@@ -517,11 +524,11 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
 }
 
 /// Keeps the recipe where it has a kernel that none before it had.
-pub(crate) fn keep(recipe: &Recipe, operands: &[&[u8]], results: &[&[u8]], step: Step) {
+pub(crate) fn keep(recipe: &Recipe, operands: &[&[u8]], results: &[&[u8]], step: StepContext) {
     /// A block is as many threads of the system.
     const FEW: u32 = 12;
     let both = recipe.calls.iter().flat_map(|call| call.kernels().iter().chain(call.behind()));
-    let launches: Vec<&Launch> = both.collect();
+    let launches: Vec<&KernelLaunch> = both.collect();
     let blocks = launches.iter().map(|launch| launch.blocks).max().unwrap_or(0);
     let kernels: BTreeSet<String> = launches.iter().map(|launch| launch.kernel.clone()).collect();
     let mut kept = SCENARIOS.lock().unwrap();
@@ -538,13 +545,13 @@ pub(crate) fn keep(recipe: &Recipe, operands: &[&[u8]], results: &[&[u8]], step:
     let step = buffer(&[step.number.to_le_bytes(), step.seed.to_le_bytes()].concat());
     let address = |address: &Address| {
         let of = match address.at {
-            At::Operand(i) => operands.get(i).copied().unwrap_or(0),
-            At::Result(i) => results.get(i).copied().unwrap_or(0),
-            At::Workspace => rooms,
-            At::Scratch => scratch,
-            At::Constants => constants,
-            At::Step => step,
-            At::Nowhere => 0,
+            AddressBase::Operand(i) => operands.get(i).copied().unwrap_or(0),
+            AddressBase::Result(i) => results.get(i).copied().unwrap_or(0),
+            AddressBase::Workspace => rooms,
+            AddressBase::Scratch => scratch,
+            AddressBase::Constants => constants,
+            AddressBase::Step => step,
+            AddressBase::Nowhere => 0,
         };
         (of, if of == 0 { 0 } else { address.offset })
     };

@@ -15,9 +15,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 /// Rows of a tile.
-pub const MR: usize = 8;
+pub(crate) const MR: usize = 8;
 /// Columns of a tile.
-pub const NR: usize = 32;
+pub(crate) const NR: usize = 32;
 /// Number of products that are summed before they are added to the result.
 const KC: usize = 256;
 /// Rows of a block of the left operand: with [`KC`] columns it fits a second-level cache.
@@ -25,7 +25,7 @@ const MC: usize = 128;
 /// Columns of a block of the right operand.
 const NC: usize = 1024;
 /// Maximum number of pieces into which the work of one operator is cut. Each has a part of the workspace.
-pub const PIECES: usize = 16;
+pub(crate) const PIECES: usize = 16;
 /// Products with fewer multiplications run on one thread.
 const SMALL: usize = 1 << 16;
 /// Minimum number of elements that one thread packs.
@@ -35,7 +35,7 @@ const PACKED: usize = 1 << 14;
 type Tile = [f32; MR * NR];
 
 /// One operand: rows of the left one, or columns of the right one, are its lanes.
-pub trait Side: Sync {
+pub(crate) trait Side: Sync {
     /// Writes the lanes, side by side, for each `k` in turn: `out[(k - k.start) * W + lane - lanes.start]`.
     ///
     /// If there are fewer than W lanes, the missing ones are 0.
@@ -44,7 +44,7 @@ pub trait Side: Sync {
 
 /// A matrix in memory, or its transpose.
 #[derive(Clone, Copy, Debug)]
-pub struct Matrix<'a> {
+pub(crate) struct Matrix<'a> {
     pub(crate) data: &'a [f32],
     /// The distance between neighbouring lanes.
     pub lane: usize,
@@ -101,7 +101,7 @@ pub fn transpose<'a, const W: usize>(
 }
 
 /// The left operand, in blocks of rows.
-pub trait Left: Sync {
+pub(crate) trait Left: Sync {
     /// The panels of these rows, which begin at a multiple of [`MR`].
     fn panels<'w>(&'w self, rows: Range<usize>, k: Range<usize>, workspace: &'w mut [f32]) -> &'w [f32];
 }
@@ -119,7 +119,7 @@ impl<S: Side> Left for S {
 }
 
 /// A left operand that is packed once and used many times.
-pub struct Packed<'a> {
+pub(crate) struct Packed<'a> {
     panels: &'a [f32],
     /// Rows, rounded up to whole panels.
     rows: usize,
@@ -127,17 +127,17 @@ pub struct Packed<'a> {
 
 impl<'a> Packed<'a> {
     /// Number of elements that `rows` × `k` need.
-    pub fn len(rows: usize, k: usize) -> usize {
+    pub(crate) fn len(rows: usize, k: usize) -> usize {
         rows.next_multiple_of(MR) * k
     }
 
     /// The panels that [`Packed::fill`] has written for `rows` rows.
-    pub fn of(panels: &'a [f32], rows: usize) -> Packed<'a> {
+    pub(crate) fn of(panels: &'a [f32], rows: usize) -> Packed<'a> {
         Packed { panels, rows: rows.next_multiple_of(MR) }
     }
 
     /// Packs the rows of the side.
-    pub fn fill(side: &impl Side, rows: usize, k: usize, room: &mut [f32]) {
+    pub(crate) fn fill(side: &impl Side, rows: usize, k: usize, room: &mut [f32]) {
         let padded = rows.next_multiple_of(MR);
         for start in (0..k).step_by(KC) {
             let block = start..(start + KC).min(k);
@@ -180,7 +180,7 @@ impl Extents {
     }
 
     /// Number of elements of workspace that [`serial`] needs.
-    pub fn serial(&self) -> usize {
+    pub(crate) fn serial(&self) -> usize {
         self.left(self.m) + self.right()
     }
 
@@ -192,13 +192,13 @@ impl Extents {
     }
 
     /// Number of elements of workspace that [`parallel`] needs.
-    pub fn parallel(&self) -> usize {
+    pub(crate) fn parallel(&self) -> usize {
         let (pieces, rows) = self.pieces();
         self.right() + pieces * self.left(rows)
     }
 
     /// Minimum number of pieces, each of `products` products, that one thread computes.
-    pub fn alone(&self, products: usize) -> usize {
+    pub(crate) fn alone(&self, products: usize) -> usize {
         (SMALL / (self.m * self.n * self.k * products).max(1)).max(1)
     }
 
@@ -209,7 +209,7 @@ impl Extents {
 
 /// Destination of a product.
 #[derive(Clone, Copy, Debug)]
-pub struct Into {
+pub(crate) struct Into {
     /// The distance between rows of the result.
     pub row: usize,
     /// Factor of the product.
@@ -220,13 +220,13 @@ pub struct Into {
 
 impl Into {
     /// A dense result with this number of columns, overwritten.
-    pub fn dense(columns: usize) -> Into {
+    pub(crate) fn dense(columns: usize) -> Into {
         Into { row: columns, alpha: 1.0, add: false }
     }
 }
 
 /// Computes a product on the calling thread.
-pub fn serial(
+pub(crate) fn serial(
     x: Extents,
     left: &impl Left,
     right: &impl Side,
@@ -257,7 +257,7 @@ pub fn serial(
 }
 
 /// Computes a product on all threads.
-pub fn parallel(
+pub(crate) fn parallel(
     x: Extents,
     left: &impl Left,
     right: &impl Side,

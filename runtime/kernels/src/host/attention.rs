@@ -6,7 +6,7 @@ use super::{Made, chunks, least};
 use crate::gemm::{self, Extents, Into, Matrix};
 use crate::kernel::{Io, Kernel};
 use crate::math::{exp, tanh};
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// Queries, keys or values: `[batch, heads, sequence, width]`, or with the heads inside the last axis.
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ struct Heads {
 }
 
 impl Heads {
-    fn new(spec: &Spec<'_>, operand: usize, attribute: &str) -> Result<(usize, Heads), Refusal> {
+    fn new(spec: &Spec<'_>, operand: usize, attribute: &str) -> Result<(usize, Heads), SpecError> {
         match spec.dims(operand)?[..] {
             [batch, heads, sequence, width] => Ok((batch, Heads { heads, sequence, width, is_flat: false })),
             [batch, sequence, all] => match usize::try_from(spec.int(attribute, 0)?) {
@@ -62,7 +62,7 @@ struct Mask {
 }
 
 impl Mask {
-    fn new(spec: &Spec<'_>, extents: [usize; 3], keys: usize) -> Result<Option<Mask>, Refusal> {
+    fn new(spec: &Spec<'_>, extents: [usize; 3], keys: usize) -> Result<Option<Mask>, SpecError> {
         if !spec.has(3) {
             return Ok(None);
         }
@@ -136,7 +136,7 @@ struct Attention {
 }
 
 /// Refuses an operand of other extents; it may be left out.
-fn expect(spec: &Spec<'_>, operand: usize, dims: &[usize]) -> Result<(), Refusal> {
+fn expect(spec: &Spec<'_>, operand: usize, dims: &[usize]) -> Result<(), SpecError> {
     if !spec.has(operand) || spec.dims(operand)? == dims {
         Ok(())
     } else {
@@ -152,7 +152,7 @@ struct Row {
 }
 
 impl Attention {
-    fn new(spec: &Spec<'_>) -> Result<Attention, Refusal> {
+    fn new(spec: &Spec<'_>) -> Result<Attention, SpecError> {
         spec.expect_floats([0, 1, 2, 4, 5])?;
         let (batch, q) = Heads::new(spec, 0, "q_num_heads")?;
         let ((k_batch, k), (v_batch, v)) =
@@ -359,7 +359,7 @@ struct Out<'a> {
 /// # Source
 /// Vaswani et al., *Attention Is All You Need*, arXiv:1706.03762; heads that share keys: Ainslie et al., *GQA*,
 /// arXiv:2305.13245.
-pub fn attention(spec: &Spec<'_>) -> Made {
+pub(crate) fn attention(spec: &Spec<'_>) -> Made {
     let a = Attention::new(spec)?;
     if spec.wants(3) && a.kept == Kept::Product && a.cap > 0.0 {
         return refuse("whether scores are kept before `softcap` is not defined alike; ask for another mode");

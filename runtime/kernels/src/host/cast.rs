@@ -67,7 +67,7 @@ macro_rules! any {
 }
 
 /// Casts to the type of the result. Floats are truncated towards 0; every nonzero value is true.
-pub fn cast(spec: &Spec<'_>) -> Made {
+pub(crate) fn cast(spec: &Spec<'_>) -> Made {
     let (from, to) = (spec.element(0)?, spec.result(0)?.element);
     if from == to {
         return super::shape::view(spec);

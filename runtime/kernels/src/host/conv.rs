@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use super::{Made, least};
 use crate::gemm::{self, Extents, Into, Matrix, PIECES, Packed, Side, transpose};
 use crate::kernel::{Io, Kernel};
-use crate::meaning::{Spatial, Window, count};
-use crate::spec::{Refusal, Spec, refuse};
+use crate::meaning::{SlidingWindow, Spatial, count};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// Maximum number of lanes of a panel, and of products of a sum that are packed at a time.
 const LANES: usize = gemm::NR;
@@ -28,7 +28,7 @@ pub struct Conv {
     /// Channels of the positions, of one group.
     pub outer: usize,
     /// The window that slides over the image.
-    pub window: Window,
+    pub window: SlidingWindow,
 }
 
 impl Conv {
@@ -38,7 +38,7 @@ impl Conv {
         image: &[usize],
         weights: &[usize],
         positions: &[usize],
-    ) -> Result<Conv, Refusal> {
+    ) -> Result<Conv, SpecError> {
         let (
             &[batch, inner, ref image_dims @ ..],
             &[outer, of_group, ref kernel @ ..],
@@ -56,7 +56,7 @@ impl Conv {
                 "image {image:?}, weights {weights:?} and positions {positions:?} do not fit one another in {groups} groups"
             ));
         }
-        let window = Window::new(spec, image_dims, places, kernel)?;
+        let window = SlidingWindow::new(spec, image_dims, places, kernel)?;
         Ok(Conv { batch, groups, inner: of_group, outer: outer / groups, window })
     }
 
@@ -198,7 +198,7 @@ impl Conv {
     }
 
     /// The window by which the gradient of the image is a convolution of the positions: with a stride of 1.
-    fn turned(&self) -> Option<Window> {
+    fn turned(&self) -> Option<SlidingWindow> {
         self.window.turned().filter(|_| !self.window.is_pointwise())
     }
 
@@ -325,14 +325,14 @@ fn place(index: usize, dims: Spatial) -> Spatial {
 }
 
 /// The element under a tap of the window, along one dimension: none outside of the image.
-fn meet(window: &Window, d: usize, position: usize, tap: usize) -> Option<usize> {
+fn meet(window: &SlidingWindow, d: usize, position: usize, tap: usize) -> Option<usize> {
     let at = (position * window.stride[d] + tap * window.dilation[d]) as isize - window.before[d];
     usize::try_from(at).ok().filter(|&at| at < window.image[d])
 }
 
 /// The range of those of `n` neighbouring positions from `first` on whose tap is inside the image along the innermost dimension,
 /// and the element under the first of them.
-fn meeting(window: &Window, first: usize, n: usize, tap: usize) -> (Range<usize>, usize) {
+fn meeting(window: &SlidingWindow, first: usize, n: usize, tap: usize) -> (Range<usize>, usize) {
     let stride = window.stride[2];
     let start = (first * stride + tap * window.dilation[2]) as isize - window.before[2];
     // Divisions take longer than the elements of a short row.
@@ -358,7 +358,7 @@ fn gather(from: &[f32], stride: usize, to: &mut [f32]) {
 }
 
 /// Adds `columns`, by tap and position, to the elements of one plane that they were read from.
-fn scatter(window: &Window, columns: &[f32], plane: &mut [f32]) {
+fn scatter(window: &SlidingWindow, columns: &[f32], plane: &mut [f32]) {
     let [_, height, width] = window.image;
     let [depths, rows, across] = window.positions;
     for (tap, column) in columns.chunks_exact(window.positions_len()).enumerate() {
@@ -384,19 +384,19 @@ struct Columns<'a> {
     data: &'a [f32],
     /// Elements of a sample.
     sample: usize,
-    window: Window,
+    window: SlidingWindow,
 }
 
 /// For each tap along the innermost dimension, the result of [`meeting`] for the same positions; kernels are seldom wider.
 struct Meetings<'a> {
-    window: &'a Window,
+    window: &'a SlidingWindow,
     first: usize,
     n: usize,
     known: [(usize, usize, usize); 8],
 }
 
 impl<'a> Meetings<'a> {
-    fn new(window: &'a Window, first: usize, n: usize) -> Self {
+    fn new(window: &'a SlidingWindow, first: usize, n: usize) -> Self {
         let mut meetings = Meetings { window, first, n, known: Default::default() };
         for tap in 0..window.kernel[2].min(meetings.known.len()) {
             meetings.known[tap] = meetings.find(tap);
@@ -552,7 +552,7 @@ impl Side for Pixels<'_> {
 struct Taps<'a> {
     data: &'a [f32],
     sample: usize,
-    window: Window,
+    window: SlidingWindow,
 }
 
 impl Side for Taps<'_> {
@@ -613,14 +613,14 @@ pub fn conv(spec: &Spec<'_>) -> Made {
 }
 
 /// Refuses results whose types differ from those of X, W, and a bias of `channels` channels.
-fn expect_gradients(spec: &Spec<'_>, channels: usize) -> Result<(), Refusal> {
+fn expect_gradients(spec: &Spec<'_>, channels: usize) -> Result<(), SpecError> {
     spec.expect_float_result(0, count(&spec.dims(1)?))?;
     spec.expect_float_result(1, count(&spec.dims(2)?))?;
     spec.expect_float_result(2, channels)
 }
 
 /// `ConvGrad(dY, X, W → dX, dW, dB)`, each if it is used.
-pub fn conv_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn conv_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let conv = Conv::new(spec, &spec.dims(1)?, &spec.dims(2)?, &spec.dims(0)?)?;
     expect_gradients(spec, conv.groups * conv.outer)?;
@@ -642,7 +642,7 @@ pub fn conv_grad(spec: &Spec<'_>) -> Made {
 }
 
 /// `ConvTranspose(X, W, B → Y)`.
-pub fn conv_transpose(spec: &Spec<'_>) -> Made {
+pub(crate) fn conv_transpose(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let conv = Conv::new(spec, &spec.result_dims(0)?, &spec.dims(1)?, &spec.dims(0)?)?;
     spec.expect_count(2, conv.groups * conv.inner)?;
@@ -653,7 +653,7 @@ pub fn conv_transpose(spec: &Spec<'_>) -> Made {
 }
 
 /// `ConvTransposeGrad(dY, X, W → dX, dW, dB)`: dX is a convolution of dY.
-pub fn conv_transpose_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn conv_transpose_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let conv = Conv::new(spec, &spec.dims(0)?, &spec.dims(2)?, &spec.dims(1)?)?;
     expect_gradients(spec, conv.groups * conv.inner)?;

@@ -9,16 +9,16 @@ use super::{GRAIN, Made, chunks};
 use crate::element::Stored;
 use crate::kernel::{Io, Kernel};
 use crate::meaning::Broadcast;
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// Number of elements of a chunk.
 pub(super) const CHUNK: usize = 1024;
 
 /// Parameters that an operator takes from its attributes.
-pub type Parameters = [f64; 3];
+pub(crate) type Parameters = [f64; 3];
 
 /// Computes a chunk of a result from chunks of K operands.
-pub type Each<M, O, const K: usize> = fn([&[M]; K], &Parameters, &mut [O]);
+pub(crate) type Each<M, O, const K: usize> = fn([&[M]; K], &Parameters, &mut [O]);
 
 /// An operand's elements for `length` elements of the result from `start` on: a slice of it, or a copy in `room`.
 #[inline]
@@ -60,7 +60,7 @@ pub(super) fn parts<T: Send>(out: &mut [T], part: impl Fn(usize, &mut [T]) + Syn
 /// The plan of an operator whose first K operands are broadcast to its first result, and which of them are overwritten.
 pub(super) fn plan<S: Stored, O: Stored, const K: usize>(
     spec: &Spec<'_>,
-) -> Result<(Broadcast, [bool; K]), Refusal> {
+) -> Result<(Broadcast, [bool; K]), SpecError> {
     let element = spec.element(0)?;
     (1..K).try_for_each(|i| spec.expect(i, element))?;
     // A result has the operands' type, or is a truth value.
@@ -78,7 +78,7 @@ pub(super) fn plan<S: Stored, O: Stored, const K: usize>(
 }
 
 /// Refuses to overwrite an operand whose size differs from the result's.
-pub(super) fn check_in_place(plan: &Broadcast, in_place: &[bool], same_size: bool) -> Result<(), Refusal> {
+pub(super) fn check_in_place(plan: &Broadcast, in_place: &[bool], same_size: bool) -> Result<(), SpecError> {
     let bad = (0..in_place.len()).find(|&i| in_place[i] && !(plan.is_whole(i) && same_size));
     match bad {
         Some(i) => refuse(format!("operand {i} is to be overwritten by a result of another size")),

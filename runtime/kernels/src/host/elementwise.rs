@@ -6,7 +6,7 @@ use crate::element::{Number, Stored, dispatch};
 use crate::kernel::{Io, Kernel};
 use crate::math::Real;
 use crate::meaning::{Broadcast, count};
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// Defines constructors, one per operator: its operands, and the result's element as an expression of theirs.
 ///
@@ -26,7 +26,7 @@ macro_rules! elementwise {
     )* };
     (@parameters $spec:ident) => { [0.0; 3] };
     (@parameters $spec:ident, $parameters:expr) => {{
-        let read: fn(&Spec<'_>) -> Result<Parameters, Refusal> = $parameters;
+        let read: fn(&Spec<'_>) -> Result<Parameters, SpecError> = $parameters;
         read($spec)?
     }};
     (@each float $x:tt $p:tt $out:tt $body:expr) => { elementwise!(@each Real, $x $p $out $body); };
@@ -49,12 +49,12 @@ macro_rules! elementwise {
 }
 
 /// The attribute `alpha`.
-pub fn alpha(spec: &Spec<'_>, default: f32) -> Result<Parameters, Refusal> {
+pub fn alpha(spec: &Spec<'_>, default: f32) -> Result<Parameters, SpecError> {
     Ok([f64::from(spec.float("alpha", default)?), 0.0, 0.0])
 }
 
 /// The attribute `alpha` and another one.
-pub fn alpha_and(spec: &Spec<'_>, alpha: f32, other: &str, default: f32) -> Result<Parameters, Refusal> {
+pub fn alpha_and(spec: &Spec<'_>, alpha: f32, other: &str, default: f32) -> Result<Parameters, SpecError> {
     Ok([f64::from(spec.float("alpha", alpha)?), f64::from(spec.float(other, default)?), 0.0])
 }
 
@@ -205,13 +205,13 @@ fn modulo<M: Number>(a: M, b: M, of_dividend: bool) -> M {
 }
 
 /// Which infinities `IsInf` tells.
-pub fn infinities(spec: &Spec<'_>) -> Result<Parameters, Refusal> {
+pub fn infinities(spec: &Spec<'_>) -> Result<Parameters, SpecError> {
     let detect = |name| spec.flag(name, true).map(|b| f64::from(u8::from(b)));
     Ok([detect("detect_positive")?, detect("detect_negative")?, 0.0])
 }
 
 /// `Gelu` of ONNX, exact or by the hyperbolic tangent.
-pub fn onnx_gelu(spec: &Spec<'_>) -> Made {
+pub(crate) fn onnx_gelu(spec: &Spec<'_>) -> Made {
     match &*spec.string("approximate", "none")? {
         "none" => exact_gelu(spec),
         "tanh" => tanh_gelu(spec),
@@ -220,7 +220,7 @@ pub fn onnx_gelu(spec: &Spec<'_>) -> Made {
 }
 
 /// `FastGelu`, with or without a bias.
-pub fn fast_gelu_with_bias(spec: &Spec<'_>) -> Made {
+pub(crate) fn fast_gelu_with_bias(spec: &Spec<'_>) -> Made {
     fn biased<M: Real>([x, bias]: [&[M]; 2], _: &Parameters, out: &mut [M]) {
         out.iter_mut().zip(x).zip(bias).for_each(|((o, &x), &b)| *o = fast_gelu(x + b));
     }
@@ -234,7 +234,7 @@ pub fn fast_gelu_with_bias(spec: &Spec<'_>) -> Made {
 }
 
 /// `FastGeluGrad`: normally without a bias.
-pub fn fast_gelu_gradient(spec: &Spec<'_>) -> Made {
+pub(crate) fn fast_gelu_gradient(spec: &Spec<'_>) -> Made {
     if spec.has(2) { bias_fast_gelu_grad(spec) } else { fast_gelu_grad(spec) }
 }
 
@@ -256,7 +256,7 @@ folds! {
 }
 
 /// `Mean` of any number of operands.
-pub fn mean(spec: &Spec<'_>) -> Made {
+pub(crate) fn mean(spec: &Spec<'_>) -> Made {
     fn step<M: Real>(sum: &mut [M], x: &[M]) {
         sum.iter_mut().zip(x).for_each(|(sum, &x)| *sum = *sum + x);
     }
@@ -292,7 +292,7 @@ logic! {
 }
 
 /// `Equal`, of truth values too.
-pub fn equals(spec: &Spec<'_>) -> Made {
+pub(crate) fn equals(spec: &Spec<'_>) -> Made {
     fn each([a, b]: [&[u8]; 2], _: &Parameters, out: &mut [u8]) {
         out.iter_mut().zip(a).zip(b).for_each(|((o, a), b)| *o = u8::from((*a != 0) == (*b != 0)));
     }
@@ -304,7 +304,7 @@ pub fn equals(spec: &Spec<'_>) -> Made {
 
 /// The type of a `PRelu` slope of one element per channel, as it broadcasts: before version 7, it lay along axis 1 of the
 /// operand.
-pub fn slope_of_channels(spec: &Spec<'_>) -> Result<Option<lmsc_ir::Type>, Refusal> {
+pub(crate) fn slope_of_channels(spec: &Spec<'_>) -> Result<Option<lmsc_ir::Type>, SpecError> {
     let (x, slope) = (spec.tensor(0)?, spec.tensor(1)?);
     if !spec.op.domain().is_empty() || spec.opset >= 7 || spec.dims(1)?.iter().product::<usize>() == 1 {
         return Ok(None);
@@ -315,7 +315,10 @@ pub fn slope_of_channels(spec: &Spec<'_>) -> Result<Option<lmsc_ir::Type>, Refus
 }
 
 /// Calls `make` with the `PRelu` in the form of newer versions.
-pub fn with_slope<T>(spec: &Spec<'_>, make: impl Fn(&Spec<'_>) -> Result<T, Refusal>) -> Result<T, Refusal> {
+pub fn with_slope<T>(
+    spec: &Spec<'_>,
+    make: impl Fn(&Spec<'_>) -> Result<T, SpecError>,
+) -> Result<T, SpecError> {
     let Some(ty) = slope_of_channels(spec)? else { return make(spec) };
     let mut newer = spec.clone();
     newer.operands[1] = newer.operands[1].map(|operand| crate::spec::Operand { ty: &ty, ..operand });
@@ -323,7 +326,7 @@ pub fn with_slope<T>(spec: &Spec<'_>, make: impl Fn(&Spec<'_>) -> Result<T, Refu
 }
 
 /// The exponent of a `Pow` whose exponent and base have different types.
-pub fn exponent(spec: &Spec<'_>) -> Result<f64, Refusal> {
+pub fn exponent(spec: &Spec<'_>) -> Result<f64, SpecError> {
     let exponent = match spec.element(1)? {
         lmsc_ir::ElementType::Float => {
             spec.constant_floats(1)?.map(|e| e.into_iter().map(f64::from).collect())
@@ -338,7 +341,7 @@ pub fn exponent(spec: &Spec<'_>) -> Result<f64, Refusal> {
 }
 
 /// `Pow`, whose exponent may have another type than its base.
-pub fn power_of(spec: &Spec<'_>) -> Made {
+pub(crate) fn power_of(spec: &Spec<'_>) -> Made {
     if spec.element(0)? == spec.element(1)? {
         return pow(spec);
     }
@@ -378,7 +381,7 @@ fn widen<E: Stored<Math: Number>>(io: &Io<'_>, out: &mut [f64]) {
 }
 
 /// The bounds of a `Clip`, as attributes or constant operands, if floats of 64 bits represent them exactly.
-pub fn bounds(spec: &Spec<'_>) -> Result<Parameters, Refusal> {
+pub fn bounds(spec: &Spec<'_>) -> Result<Parameters, SpecError> {
     const MOST: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
     let exact = |bound: f64| {
         if bound.abs() < MOST || spec.element(0)?.is_float() {
@@ -387,7 +390,7 @@ pub fn bounds(spec: &Spec<'_>) -> Result<Parameters, Refusal> {
             refuse(format!("the bound {bound} is no integer of at most 53 bits"))
         }
     };
-    let bound = |operand: usize, name: &str, default: f64| -> Result<f64, Refusal> {
+    let bound = |operand: usize, name: &str, default: f64| -> Result<f64, SpecError> {
         if spec.has(operand) {
             if spec.dims(operand)?.iter().product::<usize>() > 1 {
                 return refuse(format!(
@@ -412,7 +415,7 @@ pub fn bounds(spec: &Spec<'_>) -> Result<Parameters, Refusal> {
 }
 
 /// `Clip`, with bounds as attributes or as operands.
-pub fn clip(spec: &Spec<'_>) -> Made {
+pub(crate) fn clip(spec: &Spec<'_>) -> Made {
     let element = spec.element(0)?;
     for bound in (1..3).filter(|&i| spec.has(i)) {
         spec.expect(bound, element)?;
@@ -446,7 +449,7 @@ pub fn clip(spec: &Spec<'_>) -> Made {
 }
 
 /// `Where(condition, a, b)`.
-pub fn select(spec: &Spec<'_>) -> Made {
+pub(crate) fn select(spec: &Spec<'_>) -> Made {
     spec.expect(0, lmsc_ir::ElementType::Bool)?;
     spec.expect(2, spec.element(1)?)?;
     spec.expect_result(0, spec.element(1)?)?;
@@ -493,7 +496,7 @@ pub fn select(spec: &Spec<'_>) -> Made {
 }
 
 /// `Scale(x, scale)`: times the scale, or divided by it.
-pub fn scale(spec: &Spec<'_>) -> Made {
+pub(crate) fn scale(spec: &Spec<'_>) -> Made {
     spec.expect_count(1, 1)?;
     spec.expect_like(0, 0)?;
     let down = spec.flag("scale_down", false)?;
@@ -532,7 +535,7 @@ pub fn scale(spec: &Spec<'_>) -> Made {
 }
 
 /// `DivGrad(dY, A, B)`: gradients of both operands of a quotient, summed where they were broadcast.
-pub fn div_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn div_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let plan = Broadcast::new(&[spec.dims(1)?, spec.dims(2)?], &spec.dims(0)?)?;
     [0, 1].into_iter().filter(|&i| spec.wants(i)).try_for_each(|i| spec.expect_like(i, i + 1))?;

@@ -28,7 +28,7 @@ impl Index for i32 {
 }
 
 /// `Gather(data, indices)` along an axis. An index that is out of range gives zeros.
-pub fn gather(spec: &Spec<'_>) -> Made {
+pub(crate) fn gather(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
     let rows = Rows::at(&dims, spec.axis(spec.int("axis", 0)?, dims.len())?);
     let picks = count(&spec.dims(1)?);
@@ -51,7 +51,7 @@ pub fn gather(spec: &Spec<'_>) -> Made {
 }
 
 /// `GatherGrad(shape, indices, dY)`: rows of dY added to the rows that they were gathered from, in order.
-pub fn gather_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn gather_grad(spec: &Spec<'_>) -> Made {
     let dims = spec.result_dims(0)?;
     spec.expect_floats([2])?;
     let rows = Rows::at(&dims, spec.axis(spec.int("axis", 0)?, dims.len())?);
@@ -86,7 +86,11 @@ pub struct Elements {
 
 impl Elements {
     /// From the operand with the indices, and the extents that are indexed.
-    pub fn new(spec: &Spec<'_>, indexed: &[usize], indices: usize) -> Result<Elements, crate::spec::Refusal> {
+    pub fn new(
+        spec: &Spec<'_>,
+        indexed: &[usize],
+        indices: usize,
+    ) -> Result<Elements, crate::spec::SpecError> {
         let dims = spec.dims(indices)?;
         let axis = spec.axis(spec.int("axis", 0)?, indexed.len())?;
         let fits = dims.len() == indexed.len() && (0..dims.len()).all(|d| d == axis || dims[d] <= indexed[d]);
@@ -112,7 +116,7 @@ impl Elements {
 }
 
 /// `GatherElements(data, indices)`.
-pub fn gather_elements(spec: &Spec<'_>) -> Made {
+pub(crate) fn gather_elements(spec: &Spec<'_>) -> Made {
     let plan = Elements::new(spec, &spec.dims(0)?, 1)?;
     spec.expect_result(0, spec.element(0)?)?;
     spec.expect_result_count(0, count(&plan.dims))?;
@@ -129,7 +133,7 @@ pub fn gather_elements(spec: &Spec<'_>) -> Made {
 }
 
 /// `GatherElementsGrad(dY, shape, indices)`.
-pub fn gather_elements_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn gather_elements_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     let plan = Elements::new(spec, &spec.result_dims(0)?, 2)?;
     spec.expect_dims(0, &plan.dims)?;
@@ -149,7 +153,7 @@ pub fn gather_elements_grad(spec: &Spec<'_>) -> Made {
 /// Combines an element and an update of it.
 type Reduce<T> = fn(T, T) -> T;
 
-fn reduction<T: Number>(name: &str) -> Result<Reduce<T>, crate::spec::Refusal> {
+fn reduction<T: Number>(name: &str) -> Result<Reduce<T>, crate::spec::SpecError> {
     Ok(match name {
         "none" => |_, new| new,
         "add" => T::plus,
@@ -179,7 +183,7 @@ macro_rules! reducing {
 }
 
 /// `ScatterElements(data, indices, updates)`.
-pub fn scatter_elements(spec: &Spec<'_>) -> Made {
+pub(crate) fn scatter_elements(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
     let plan = Elements::new(spec, &dims, 1)?;
     spec.need(2)?;
@@ -221,7 +225,11 @@ pub struct Tuples {
 
 impl Tuples {
     /// From the extents of the data and of the indices.
-    pub fn new(data: &[usize], indices: &[usize], batch_dims: usize) -> Result<Tuples, crate::spec::Refusal> {
+    pub fn new(
+        data: &[usize],
+        indices: &[usize],
+        batch_dims: usize,
+    ) -> Result<Tuples, crate::spec::SpecError> {
         let Some((&width, tuples)) = indices.split_last() else { return refuse("indices are a scalar") };
         if batch_dims > tuples.len()
             || batch_dims + width > data.len()
@@ -246,18 +254,18 @@ impl Tuples {
 }
 
 /// Number of tuples of indices in operand 1.
-fn tuples(spec: &Spec<'_>) -> Result<usize, crate::spec::Refusal> {
+fn tuples(spec: &Spec<'_>) -> Result<usize, crate::spec::SpecError> {
     let dims = spec.dims(1)?;
     Ok(count(&dims[..dims.len().saturating_sub(1)]))
 }
 
 /// The attribute `batch_dims`.
-pub fn batch_dims(spec: &Spec<'_>) -> Result<usize, crate::spec::Refusal> {
+pub fn batch_dims(spec: &Spec<'_>) -> Result<usize, crate::spec::SpecError> {
     Ok(spec.int("batch_dims", 0)?.max(0) as usize)
 }
 
 /// `GatherND(data, indices)`.
-pub fn gather_nd(spec: &Spec<'_>) -> Made {
+pub(crate) fn gather_nd(spec: &Spec<'_>) -> Made {
     let plan = Tuples::new(&spec.dims(0)?, &spec.dims(1)?, batch_dims(spec)?)?;
     spec.expect_result(0, spec.element(0)?)?;
     spec.expect_result_count(0, tuples(spec)? * plan.inner)?;
@@ -274,7 +282,7 @@ pub fn gather_nd(spec: &Spec<'_>) -> Made {
 }
 
 /// `GatherNDGrad(shape, indices, dY)`.
-pub fn gather_nd_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn gather_nd_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([2])?;
     let plan = Tuples::new(&spec.result_dims(0)?, &spec.dims(1)?, batch_dims(spec)?)?;
     spec.need(2)?;
@@ -293,7 +301,7 @@ pub fn gather_nd_grad(spec: &Spec<'_>) -> Made {
 }
 
 /// `ScatterND(data, indices, updates)`, one update after the other.
-pub fn scatter_nd(spec: &Spec<'_>) -> Made {
+pub(crate) fn scatter_nd(spec: &Spec<'_>) -> Made {
     let plan = Tuples::new(&spec.dims(0)?, &spec.dims(1)?, 0)?;
     spec.need(2)?;
     spec.expect_count(2, tuples(spec)? * plan.inner)?;
@@ -312,7 +320,7 @@ pub fn scatter_nd(spec: &Spec<'_>) -> Made {
 }
 
 /// `OneHot(indices, depth, [off, on])`.
-pub fn one_hot(spec: &Spec<'_>) -> Made {
+pub(crate) fn one_hot(spec: &Spec<'_>) -> Made {
     let out = spec.result_dims(0)?;
     let rows = Rows::at(&out, spec.axis(spec.int("axis", -1)?, out.len())?);
     spec.expect_count(2, 2)?;

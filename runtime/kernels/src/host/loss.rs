@@ -7,7 +7,7 @@ use super::softmax::{forward_row, largest};
 use super::{Made, least};
 use crate::kernel::{Io, Kernel};
 use crate::math::exp;
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// How the losses of all labels are combined.
 #[derive(Clone, Copy, PartialEq)]
@@ -43,7 +43,7 @@ pub struct Loss {
 
 impl Loss {
     /// Takes scores and labels from operands `scores` and `scores + 1`.
-    pub fn new(spec: &Spec<'_>, scores: usize) -> Result<Loss, Refusal> {
+    pub fn new(spec: &Spec<'_>, scores: usize) -> Result<Loss, SpecError> {
         let dims = spec.dims(scores)?;
         let [batch, classes, ..] = dims[..] else { return refuse("scores have fewer than two dimensions") };
         let positions: usize = dims[2..].iter().product();
@@ -128,7 +128,7 @@ impl Loss {
 }
 
 /// `SoftmaxCrossEntropyLoss(scores, labels, weights) → loss, log-probabilities`.
-pub fn cross_entropy(spec: &Spec<'_>) -> Made {
+pub(crate) fn cross_entropy(spec: &Spec<'_>) -> Made {
     let loss = Loss::new(spec, 0)?;
     let wants_log = spec.wants(1);
     spec.expect_float_result(0, loss.len())?;
@@ -177,7 +177,7 @@ fn log_sum(x: &[f32], first: usize, classes: usize, stride: usize) -> f32 {
 }
 
 /// `SoftmaxCrossEntropyLossGrad(dloss, log-probabilities, labels, weights) → dscores`.
-pub fn cross_entropy_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn cross_entropy_grad(spec: &Spec<'_>) -> Made {
     let loss = Loss::new(spec, 1)?;
     spec.expect_floats([0])?;
     spec.need(0)?;
@@ -219,7 +219,7 @@ pub fn cross_entropy_grad(spec: &Spec<'_>) -> Made {
 }
 
 /// `NegativeLogLikelihoodLoss(log-probabilities, labels, weights) → loss`.
-pub fn negative_log_likelihood(spec: &Spec<'_>) -> Made {
+pub(crate) fn negative_log_likelihood(spec: &Spec<'_>) -> Made {
     let loss = Loss::new(spec, 0)?;
     spec.expect_float_result(0, loss.len())?;
     Ok(Kernel::new(move |mut io: Io<'_>| {

@@ -1,9 +1,9 @@
 //! Kernels of the host: one file per family of operators.
 
-pub mod attention;
-pub mod cast;
+pub(crate) mod attention;
+pub(crate) mod cast;
 pub mod conv;
-pub mod each;
+pub(crate) mod each;
 pub mod elementwise;
 pub mod index;
 pub mod loss;
@@ -11,29 +11,34 @@ pub mod movement;
 pub mod normalization;
 pub mod optimizer;
 pub mod pool;
-pub mod product;
+pub(crate) mod product;
 pub mod random;
 pub mod reduce;
 pub mod resize;
 pub mod rnn;
-pub mod shape;
+pub(crate) mod shape;
 pub mod softmax;
 
 use rayon::prelude::*;
 
 use crate::kernel::Kernel;
-use crate::spec::Refusal;
+use crate::spec::SpecError;
 
 /// The result of a constructor of the table.
-pub type Made = Result<Kernel, Refusal>;
+pub(crate) type Made = Result<Kernel, SpecError>;
 
 /// Minimum number of elements that one thread works on, if each costs little.
-pub const GRAIN: usize = 1 << 14;
+pub(crate) const GRAIN: usize = 1 << 14;
 
 /// Calls `f` with each chunk of `size` elements and its number, on all threads; each takes at least `least` chunks.
 ///
 /// The function is not a type parameter, so that the code that distributes the work is compiled once for each element type.
-pub fn chunks<T: Send>(out: &mut [T], size: usize, least: usize, f: &(dyn Fn(usize, &mut [T]) + Sync)) {
+pub(crate) fn chunks<T: Send>(
+    out: &mut [T],
+    size: usize,
+    least: usize,
+    f: &(dyn Fn(usize, &mut [T]) + Sync),
+) {
     let size = size.max(1);
     if out.len() <= size {
         return if out.is_empty() {
@@ -45,6 +50,6 @@ pub fn chunks<T: Send>(out: &mut [T], size: usize, least: usize, f: &(dyn Fn(usi
 }
 
 /// Minimum number of chunks of `size` cheap elements that one thread takes.
-pub fn least(size: usize) -> usize {
+pub(crate) fn least(size: usize) -> usize {
     (GRAIN / size.max(1)).max(1)
 }

@@ -6,7 +6,7 @@ use super::{GRAIN, Made, chunks, least};
 use crate::element::dispatch;
 use crate::kernel::{Io, Kernel};
 use crate::meaning::{Rows, Strided, count, strides};
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// Side of the squares in which a matrix is transposed.
 const SIDE: usize = 32;
@@ -126,7 +126,7 @@ fn moving(spec: &Spec<'_>, operand: usize, plan: Strided, clear: bool) -> Made {
 }
 
 /// The plan; refused if it reaches outside of the operand or the result.
-fn within(spec: &Spec<'_>, operand: usize, result: usize, plan: Strided) -> Result<Strided, Refusal> {
+fn within(spec: &Spec<'_>, operand: usize, result: usize, plan: Strided) -> Result<Strided, SpecError> {
     let (from, to) = (spec.tensor(operand)?, spec.result(result)?);
     if from.element != to.element {
         return refuse(format!(
@@ -141,7 +141,7 @@ fn within(spec: &Spec<'_>, operand: usize, result: usize, plan: Strided) -> Resu
 }
 
 /// The moves of `Transpose`.
-pub fn transposed(spec: &Spec<'_>) -> Result<Strided, Refusal> {
+pub fn transposed(spec: &Spec<'_>) -> Result<Strided, SpecError> {
     let dims = spec.dims(0)?;
     let rank = dims.len();
     let perm: Vec<usize> = match spec.ints("perm")? {
@@ -165,13 +165,13 @@ pub fn transpose(spec: &Spec<'_>) -> Made {
 }
 
 /// The moves of `Expand`, from the result's extents.
-pub fn expanded(spec: &Spec<'_>) -> Result<Strided, Refusal> {
+pub fn expanded(spec: &Spec<'_>) -> Result<Strided, SpecError> {
     let (dims, out) = (spec.dims(0)?, spec.result_dims(0)?);
     let Some(lead) = out.len().checked_sub(dims.len()) else {
         return refuse("the result has fewer dimensions");
     };
     let own = strides(&dims);
-    let step = |d: usize| -> Result<isize, Refusal> {
+    let step = |d: usize| -> Result<isize, SpecError> {
         let Some(i) = d.checked_sub(lead) else { return Ok(0) };
         match (dims[i], out[d]) {
             (a, b) if a == b => Ok(own[i] as isize),
@@ -189,7 +189,7 @@ pub fn expand(spec: &Spec<'_>) -> Made {
 }
 
 /// The moves of `Tile(x, repeats)`.
-pub fn tiled(spec: &Spec<'_>) -> Result<Strided, Refusal> {
+pub fn tiled(spec: &Spec<'_>) -> Result<Strided, SpecError> {
     let (dims, out) = (spec.dims(0)?, spec.result_dims(0)?);
     if dims.len() != out.len() {
         return refuse(format!("extents {dims:?} are not tiled into {out:?}"));
@@ -227,7 +227,7 @@ impl Slice {
         spec: &Spec<'_>,
         dims: &[usize],
         [starts, axes, steps]: [Option<Vec<i64>>; 3],
-    ) -> Result<Slice, Refusal> {
+    ) -> Result<Slice, SpecError> {
         let starts = starts.unwrap_or_default();
         let axes = axes.unwrap_or_else(|| (0..starts.len() as i64).collect());
         let steps = steps.unwrap_or_else(|| vec![1; starts.len()]);
@@ -259,7 +259,7 @@ impl Slice {
 }
 
 /// The moves of `Slice`, with its bounds as operands or, up to version 9, as attributes.
-pub fn sliced(spec: &Spec<'_>) -> Result<Strided, Refusal> {
+pub fn sliced(spec: &Spec<'_>) -> Result<Strided, SpecError> {
     let (dims, out) = (spec.dims(0)?, spec.result_dims(0)?);
     let lists = match spec.ints("starts")? {
         Some(starts) => [Some(starts.to_vec()), spec.ints("axes")?.map(<[i64]>::to_vec), None],
@@ -278,7 +278,7 @@ pub fn slice(spec: &Spec<'_>) -> Made {
 }
 
 /// The moves of `SliceGrad(dY, shape, starts, ends, axes, steps)`: dY to the place of the slice.
-pub fn slice_returned(spec: &Spec<'_>) -> Result<Strided, Refusal> {
+pub fn slice_returned(spec: &Spec<'_>) -> Result<Strided, SpecError> {
     let (part, dims) = (spec.dims(0)?, spec.result_dims(0)?);
     let lists = [spec.constants(2)?, spec.constants(4)?, spec.constants(5)?];
     let (to, target) = Slice::new(spec, &dims, lists)?.place(&dims);
@@ -294,7 +294,7 @@ pub fn slice_grad(spec: &Spec<'_>) -> Made {
 }
 
 /// The moves of the operands of `Concat`, and their extents along the axis.
-pub fn joined(spec: &Spec<'_>) -> Result<(Vec<Strided>, Vec<i64>), Refusal> {
+pub fn joined(spec: &Spec<'_>) -> Result<(Vec<Strided>, Vec<i64>), SpecError> {
     let out = spec.result_dims(0)?;
     // Before version 4 the axis could be left out.
     let axis = spec.axis(spec.int("axis", 1)?, out.len())?;
@@ -334,11 +334,11 @@ pub fn concat(spec: &Spec<'_>) -> Made {
 }
 
 /// The moves to each result of `Split` that is used, from the results' extents.
-pub fn parted(spec: &Spec<'_>) -> Result<Vec<Option<Strided>>, Refusal> {
+pub fn parted(spec: &Spec<'_>) -> Result<Vec<Option<Strided>>, SpecError> {
     let dims = spec.dims(0)?;
     let axis = spec.axis(spec.int("axis", 0)?, dims.len())?;
     let whole = Rows::at(&dims, axis);
-    let extent = |i: usize| -> Result<usize, Refusal> {
+    let extent = |i: usize| -> Result<usize, SpecError> {
         if spec.wants(i) {
             let dims = spec.result_dims(i)?;
             return dims.get(axis).copied().map_or_else(|| refuse("a result has fewer dimensions"), Ok);
@@ -423,7 +423,7 @@ pub enum Padding {
 }
 
 /// `Pad`, with its widths as an operand or, up to version 10, as an attribute; negative widths crop.
-pub fn padding(spec: &Spec<'_>) -> Result<Padding, Refusal> {
+pub fn padding(spec: &Spec<'_>) -> Result<Padding, SpecError> {
     let (dims, out) = (spec.dims(0)?, spec.result_dims(0)?);
     let rank = dims.len();
     let pads = match spec.ints("pads")? {
@@ -483,7 +483,7 @@ pub fn padding(spec: &Spec<'_>) -> Result<Padding, Refusal> {
     if dims.contains(&0) {
         return refuse("there is nothing to repeat in an operand without elements");
     }
-    let map = |d: usize| -> Result<Vec<usize>, Refusal> {
+    let map = |d: usize| -> Result<Vec<usize>, SpecError> {
         (0..out[d] as i64).map(|i| Ok(place(i - before[d], dims[d] as i64)? as usize)).collect()
     };
     Ok(Padding::Mapped(Mapped {
@@ -534,7 +534,7 @@ pub fn triangle(spec: &Spec<'_>) -> Made {
 }
 
 /// The moves of `DepthToSpace` and `SpaceToDepth`.
-pub fn rearranged(spec: &Spec<'_>, to_space: bool) -> Result<Strided, Refusal> {
+pub fn rearranged(spec: &Spec<'_>, to_space: bool) -> Result<Strided, SpecError> {
     let dims = spec.dims(0)?;
     let [n, c, h, w] = dims[..] else { return refuse("operand 0 has not four dimensions") };
     let Ok(b @ 1..) = usize::try_from(spec.int("blocksize", 1)?) else {

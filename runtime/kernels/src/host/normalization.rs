@@ -6,10 +6,10 @@ use super::softmax::sum;
 use super::{Made, least};
 use crate::kernel::{Io, Kernel};
 use crate::meaning::Rows;
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// Batch, channels and elements of a channel's plane.
-pub fn channels(spec: &Spec<'_>, operand: usize) -> Result<Rows, Refusal> {
+pub fn channels(spec: &Spec<'_>, operand: usize) -> Result<Rows, SpecError> {
     let dims = spec.dims(operand)?;
     if dims.len() < 2 {
         return refuse(format!("operand {operand} has extents {dims:?}; expected batch, channels and more"));
@@ -35,7 +35,7 @@ fn planes(x: &[f32], rows: Rows, channel: usize) -> impl Iterator<Item = &[f32]>
 
 /// Whether a `BatchNormalization` normalizes by the statistics of the batch: before version 14 of ONNX indicated by the presence
 /// of further results, before version 7 by an attribute.
-pub fn trains(spec: &Spec<'_>) -> Result<bool, Refusal> {
+pub fn trains(spec: &Spec<'_>) -> Result<bool, SpecError> {
     let onnx = spec.op.domain().is_empty();
     match spec.opset {
         ..7 if onnx => Ok(!spec.flag("is_test", false)?),
@@ -50,7 +50,7 @@ fn expect_channels(
     rows: Rows,
     operands: impl IntoIterator<Item = usize>,
     results: impl IntoIterator<Item = usize>,
-) -> Result<(), Refusal> {
+) -> Result<(), SpecError> {
     operands.into_iter().try_for_each(|i| spec.expect_count(i, rows.axis))?;
     results.into_iter().try_for_each(|i| spec.expect_float_result(i, rows.axis))
 }
@@ -59,7 +59,7 @@ fn expect_channels(
 /// otherwise by the running ones.
 ///
 /// ONNX Runtime's results 3 and 4 are the batch's mean and 1 / √(variance + ε), those of ONNX before version 14 mean and variance.
-pub fn batch(spec: &Spec<'_>) -> Made {
+pub(crate) fn batch(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..5)?;
     let rows = channels(spec, 0)?;
     (0..3).try_for_each(|i| spec.need(i))?;
@@ -121,7 +121,7 @@ pub fn batch(spec: &Spec<'_>) -> Made {
 }
 
 /// `BatchNormalizationGrad(dY, X, scale, mean, 1/σ → dX, dscale, dbias)`.
-pub fn batch_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn batch_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..5)?;
     let rows = channels(spec, 1)?;
     spec.expect_dims(0, &spec.dims(1)?)?;
@@ -193,7 +193,7 @@ type Block<'a> = ((&'a mut [f32], &'a [f32]), (&'a mut [f32], &'a mut [f32]));
 
 /// `LayerNormalization(X, scale, bias → Y, mean, 1/σ)`; without mean and bias it is `SimplifiedLayerNormalization(X,
 /// scale → Y, 1/σ)`.
-pub fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
+pub(crate) fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
     spec.expect_floats(0..3)?;
     spec.expect_like(0, 0)?;
     let dims = spec.dims(0)?;
@@ -264,7 +264,7 @@ pub fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
 
 /// `LayerNormalizationGrad(dY, X, scale, mean, 1/σ → dX, dscale, dbias)`, or
 /// `SimplifiedLayerNormalizationGrad(dY, X, scale, 1/σ → dX, dscale)`.
-pub fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
+pub(crate) fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
     spec.expect_floats(0..5)?;
     let dims = spec.dims(1)?;
     let rows = Rows::from(&dims, spec.axis(spec.int("axis", -1)?, dims.len())?);
@@ -326,7 +326,7 @@ pub fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
 }
 
 /// `InstanceNormalization(X, scale, bias)`: each plane by its own statistics.
-pub fn instance(spec: &Spec<'_>) -> Made {
+pub(crate) fn instance(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let rows = channels(spec, 0)?;
     grouped(spec, rows, rows.axis, rows.inner)
@@ -334,7 +334,7 @@ pub fn instance(spec: &Spec<'_>) -> Made {
 
 /// `GroupNormalization(X, scale, bias)`: groups of channels by their statistics; scale and bias belong to channels, or up
 /// to version 20 to groups.
-pub fn group(spec: &Spec<'_>) -> Made {
+pub(crate) fn group(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let rows = channels(spec, 0)?;
     let Ok(groups @ 1..) = usize::try_from(spec.int("num_groups", 0)?) else {

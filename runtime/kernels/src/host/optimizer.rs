@@ -4,7 +4,7 @@
 
 use super::{Made, each, movement};
 use crate::kernel::{Io, Kernel};
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// State that an optimizer updates: an operand, and the result that is its new value.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ struct State {
 
 impl State {
     /// Refuses a new value whose size differs from that of the old one, or from that of operand `like`.
-    fn new(spec: &Spec<'_>, operand: usize, result: usize, like: usize) -> Result<State, Refusal> {
+    fn new(spec: &Spec<'_>, operand: usize, result: usize, like: usize) -> Result<State, SpecError> {
         let size = |ty: &lmsc_ir::Type| ty.byte_size();
         let given = |i: usize| spec.operands.get(i).copied().flatten().map(|o| o.ty);
         let (Some(own), Some(other)) = (given(operand), given(like)) else {
@@ -43,7 +43,7 @@ impl State {
 }
 
 /// Refuses operands, tensors or sequences, that are not `float`.
-fn expect_float(spec: &Spec<'_>, operands: impl IntoIterator<Item = usize>) -> Result<(), Refusal> {
+fn expect_float(spec: &Spec<'_>, operands: impl IntoIterator<Item = usize>) -> Result<(), SpecError> {
     for operand in operands {
         match spec.operands.get(operand).and_then(|o| o.as_ref()).map(|o| o.ty) {
             Some(lmsc_ir::Type::Sequence(list)) => {
@@ -102,7 +102,7 @@ pub struct AdamW {
 
 impl AdamW {
     /// From the attributes.
-    pub fn new(spec: &Spec<'_>) -> Result<AdamW, Refusal> {
+    pub fn new(spec: &Spec<'_>) -> Result<AdamW, SpecError> {
         Ok(AdamW {
             alpha: spec.float("alpha", 0.9)?,
             beta: spec.float("beta", 0.999)?,
@@ -142,7 +142,7 @@ impl AdamW {
 
 /// `AdamWOptimizer(rate, step, w, g, m, v)`: for one variable, with results w, m and v; or for sequences, with a flag as the
 /// first result.
-pub fn adamw(spec: &Spec<'_>) -> Made {
+pub(crate) fn adamw(spec: &Spec<'_>) -> Made {
     let attributes = AdamW::new(spec)?;
     expect_float(spec, [0, 2, 3, 4, 5])?;
     spec.expect(1, lmsc_ir::ElementType::Int64)?;
@@ -166,7 +166,7 @@ pub fn adamw(spec: &Spec<'_>) -> Made {
 }
 
 /// Plain gradient descent: for one variable `(rate, w, g → w)`, or for sequences, with a flag as the first result.
-pub fn sgd(spec: &Spec<'_>) -> Made {
+pub(crate) fn sgd(spec: &Spec<'_>) -> Made {
     expect_float(spec, 0..3)?;
     let sequences = spec.op.name() == "SGDOptimizerV2";
     spec.expect_count(0, 1)?;
@@ -183,7 +183,7 @@ pub fn sgd(spec: &Spec<'_>) -> Made {
 }
 
 /// `com.microsoft.AdamOptimizer(rate, step, w, g, m, v → step, m, v, w)`; the given step counts from 1.
-pub fn adam(spec: &Spec<'_>) -> Made {
+pub(crate) fn adam(spec: &Spec<'_>) -> Made {
     expect_float(spec, [0, 2, 3, 4, 5])?;
     spec.expect(1, lmsc_ir::ElementType::Int64)?;
     if (6..spec.operands.len()).any(|i| spec.has(i)) || (4..spec.results.len()).any(|i| spec.wants(i)) {
@@ -227,7 +227,7 @@ pub fn adam(spec: &Spec<'_>) -> Made {
 }
 
 /// `InPlaceAccumulatorV2(buffer, new, overwrite → flag, buffer)`.
-pub fn accumulate_in_place(spec: &Spec<'_>) -> Made {
+pub(crate) fn accumulate_in_place(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..2)?;
     if spec.has(2) {
         spec.expect(2, lmsc_ir::ElementType::Bool)?;
@@ -254,7 +254,7 @@ fn accumulate_into(out: &mut [f32], new: &[f32], overwrite: bool) {
 }
 
 /// `InPlaceAccumulator(buffer, new → buffer)` and `GradientAccumulator`.
-pub fn accumulate(spec: &Spec<'_>) -> Made {
+pub(crate) fn accumulate(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..2)?;
     if spec.has(2) {
         return refuse("operand 2, the signal to add, is not supported");
@@ -267,7 +267,7 @@ pub fn accumulate(spec: &Spec<'_>) -> Made {
 }
 
 /// ONNX's own optimizers `(rate, count, X…, G…, states…)`, whose results are X… and each state.
-pub fn preview(spec: &Spec<'_>, states: usize) -> Made {
+pub(crate) fn preview(spec: &Spec<'_>, states: usize) -> Made {
     let tensors = spec.operands.len().saturating_sub(2) / (states + 2);
     expect_float(spec, std::iter::once(0).chain(2..spec.operands.len()))?;
     spec.expect(1, lmsc_ir::ElementType::Int64)?;
@@ -289,7 +289,7 @@ pub fn preview(spec: &Spec<'_>, states: usize) -> Made {
     };
     (0..2).try_for_each(|i| spec.expect_count(i, 1))?;
     let all = (0..tensors).map(|i| (0..=states).map(|k| state_of(i, k)).collect());
-    let all = all.collect::<Result<Vec<Vec<State>>, Refusal>>()?;
+    let all = all.collect::<Result<Vec<Vec<State>>, SpecError>>()?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (rate, count) = (io.get::<f32>(0)[0], io.get::<i64>(1)[0]);
         for (i, state) in all.iter().enumerate() {

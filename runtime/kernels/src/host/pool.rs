@@ -4,11 +4,11 @@ use rayon::prelude::*;
 
 use super::{Made, least};
 use crate::kernel::{Io, Kernel};
-use crate::meaning::{Rows, Window};
-use crate::spec::{Refusal, Spec, refuse};
+use crate::meaning::{Rows, SlidingWindow};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// The window of a pooling operator, from the extents of image and positions.
-pub fn window(spec: &Spec<'_>, image: &[usize], positions: &[usize]) -> Result<Window, Refusal> {
+pub fn window(spec: &Spec<'_>, image: &[usize], positions: &[usize]) -> Result<SlidingWindow, SpecError> {
     let (Some(image), Some(positions)) = (image.get(2..), positions.get(2..)) else {
         return refuse("the operand has fewer than three dimensions");
     };
@@ -16,7 +16,7 @@ pub fn window(spec: &Spec<'_>, image: &[usize], positions: &[usize]) -> Result<W
         return refuse("attribute `kernel_shape` is missing");
     };
     let kernel: Vec<usize> = kernel.iter().map(|&k| k.max(0) as usize).collect();
-    let w = Window::new(spec, image, positions, &kernel)?;
+    let w = SlidingWindow::new(spec, image, positions, &kernel)?;
     // ONNX's definition, its reference and runtimes pad these differently.
     let reach = |d: usize| (w.kernel[d].max(1) - 1) * w.dilation[d] + 1;
     let is_open = |d: usize| {
@@ -32,7 +32,7 @@ pub fn window(spec: &Spec<'_>, image: &[usize], positions: &[usize]) -> Result<W
 }
 
 /// Refuses a result whose batch or channels differ from the operand's.
-fn planes_agree(spec: &Spec<'_>, operand: &[usize], result: &[usize]) -> Result<(), Refusal> {
+fn planes_agree(spec: &Spec<'_>, operand: &[usize], result: &[usize]) -> Result<(), SpecError> {
     spec.expect_result(0, spec.element(0)?)?;
     if operand.get(..2) == result.get(..2) {
         Ok(())
@@ -42,7 +42,7 @@ fn planes_agree(spec: &Spec<'_>, operand: &[usize], result: &[usize]) -> Result<
 }
 
 /// The elements of the image in the window along dimension `d`: the first, the distance, and their number.
-fn met(w: &Window, d: usize, position: usize) -> (usize, usize, usize) {
+fn met(w: &SlidingWindow, d: usize, position: usize) -> (usize, usize, usize) {
     let start = (position * w.stride[d]) as isize - w.before[d];
     let step = w.dilation[d];
     let skipped = if start >= 0 { 0 } else { ((-start) as usize).div_ceil(step) };
@@ -53,14 +53,14 @@ fn met(w: &Window, d: usize, position: usize) -> (usize, usize, usize) {
 }
 
 /// Number of taps inside the image and its padding along dimension `d`.
-fn counted(w: &Window, d: usize, position: usize) -> usize {
+fn counted(w: &SlidingWindow, d: usize, position: usize) -> usize {
     let start = (position * w.stride[d]) as isize - w.before[d];
     let end = w.image[d] as isize + w.after[d];
     (0..w.kernel[d]).filter(|t| start + ((t * w.dilation[d]) as isize) < end).count()
 }
 
 /// Calls `f` with each position and the elements in its window along each dimension.
-fn each_position(w: &Window, mut f: impl FnMut(usize, [(usize, usize, usize); 3])) {
+fn each_position(w: &SlidingWindow, mut f: impl FnMut(usize, [(usize, usize, usize); 3])) {
     let [depths, rows, columns] = w.positions;
     for z in 0..depths {
         let in_depth = met(w, 0, z);
@@ -75,7 +75,7 @@ fn each_position(w: &Window, mut f: impl FnMut(usize, [(usize, usize, usize); 3]
 
 /// Calls `f` with the index of each element in the window of one position.
 #[inline]
-fn each_element(w: &Window, [z, y, x]: [(usize, usize, usize); 3], mut f: impl FnMut(usize)) {
+fn each_element(w: &SlidingWindow, [z, y, x]: [(usize, usize, usize); 3], mut f: impl FnMut(usize)) {
     for a in 0..z.2 {
         for b in 0..y.2 {
             let row = ((z.0 + a * z.1) * w.image[1] + y.0 + b * y.1) * w.image[2] + x.0;
@@ -153,7 +153,7 @@ pub fn max_grad(spec: &Spec<'_>) -> Made {
 }
 
 /// Number of elements that the average at a position counts.
-fn divisor(w: &Window, with_padding: bool, position: usize, met: [(usize, usize, usize); 3]) -> f32 {
+fn divisor(w: &SlidingWindow, with_padding: bool, position: usize, met: [(usize, usize, usize); 3]) -> f32 {
     if !with_padding {
         return (met[0].2 * met[1].2 * met[2].2) as f32;
     }

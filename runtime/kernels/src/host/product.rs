@@ -5,13 +5,13 @@ use rayon::prelude::*;
 use super::Made;
 use crate::gemm::{self, Into, Matrix, PIECES};
 use crate::kernel::{Io, Kernel};
-use crate::meaning::{Gemm, Product};
+use crate::meaning::{BatchedProduct, Gemm};
 use crate::spec::Spec;
 
 /// Products of a batch with fewer multiplications each are computed in parallel.
 const EACH_ALONE: usize = 1 << 22;
 
-impl Product {
+impl BatchedProduct {
     fn is_batch(&self) -> bool {
         let x = self.x;
         self.offsets.len() > 1 && (self.offsets.len() >= PIECES || x.m * x.n * x.k < EACH_ALONE)
@@ -59,9 +59,9 @@ impl Product {
 }
 
 /// `MatMul`, `FusedMatMul`.
-pub fn matmul(spec: &Spec<'_>) -> Made {
+pub(crate) fn matmul(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..2)?;
-    let product = Product::matmul(spec)?;
+    let product = BatchedProduct::matmul(spec)?;
     let workspace = product.workspace();
     let kernel = Kernel::new(move |mut io: Io<'_>| {
         let (a, b, c) = (io.get(0), io.get(1), io.take(0));
@@ -71,7 +71,7 @@ pub fn matmul(spec: &Spec<'_>) -> Made {
 }
 
 /// `Gemm`.
-pub fn gemm(spec: &Spec<'_>) -> Made {
+pub(crate) fn gemm(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let Gemm { product, beta, c: addend } = Gemm::of(spec)?;
     let workspace = product.workspace();

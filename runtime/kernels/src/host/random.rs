@@ -2,9 +2,9 @@
 //! the same.
 
 use super::{Made, each};
-use crate::kernel::{Io, Kernel, Step};
+use crate::kernel::{Io, Kernel, StepContext};
 use crate::meaning::count;
-use crate::spec::{Number, Refusal, Spec, refuse};
+use crate::spec::{Number, Spec, SpecError, refuse};
 
 /// A source of random words by their index: Philox4x32-10.
 ///
@@ -17,7 +17,7 @@ struct Philox {
 }
 
 impl Philox {
-    fn new(node: u64, step: Step) -> Philox {
+    fn new(node: u64, step: StepContext) -> Philox {
         // The two seeds are mixed as SplitMix64 mixes its state.
         let mut z = node ^ step.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -54,7 +54,7 @@ fn unit(word: u32) -> f32 {
 }
 
 /// The node's seed, combined with that of its attribute.
-pub fn seed(spec: &Spec<'_>) -> Result<u64, Refusal> {
+pub fn seed(spec: &Spec<'_>) -> Result<u64, SpecError> {
     // The seed of `Dropout` is an integer, that of the others a float.
     Ok(spec.seed
         ^ match spec.number("seed")? {
@@ -65,13 +65,13 @@ pub fn seed(spec: &Spec<'_>) -> Result<u64, Refusal> {
 }
 
 /// Refuses an operand that is not a scalar `float`, the ratio of dropped elements.
-fn ratio(spec: &Spec<'_>, operand: usize) -> Result<(), Refusal> {
+fn ratio(spec: &Spec<'_>, operand: usize) -> Result<(), SpecError> {
     spec.expect_count(operand, 1)?;
     spec.expect_floats([operand])
 }
 
 /// Whether the mask has the data's type, as before version 10, which had no operand that says whether it trains.
-pub fn has_wide_mask(spec: &Spec<'_>) -> Result<bool, Refusal> {
+pub fn has_wide_mask(spec: &Spec<'_>) -> Result<bool, SpecError> {
     match spec.results.get(1).copied().flatten().and_then(|ty| ty.as_tensor()).map(|ty| ty.element) {
         None | Some(lmsc_ir::ElementType::Bool) => Ok(false),
         Some(lmsc_ir::ElementType::Float) if !spec.has(2) => Ok(true),
@@ -80,7 +80,7 @@ pub fn has_wide_mask(spec: &Spec<'_>) -> Result<bool, Refusal> {
 }
 
 /// `Dropout(x, ratio, training → y, mask)`.
-pub fn dropout(spec: &Spec<'_>) -> Made {
+pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     ratio(spec, 1)?;
     if spec.has(2) {
@@ -124,7 +124,7 @@ pub fn dropout(spec: &Spec<'_>) -> Made {
 }
 
 /// `DropoutGrad(dY, mask, ratio)`. With a ratio of 0 the mask is ignored.
-pub fn dropout_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn dropout_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     spec.expect(1, lmsc_ir::ElementType::Bool)?;
     ratio(spec, 2)?;
@@ -145,7 +145,7 @@ pub fn dropout_grad(spec: &Spec<'_>) -> Made {
 }
 
 /// `RandomUniform` and `RandomUniformLike`.
-pub fn uniform(spec: &Spec<'_>) -> Made {
+pub(crate) fn uniform(spec: &Spec<'_>) -> Made {
     expect_float_result(spec)?;
     let (low, high, seed) = (spec.float("low", 0.0)?, spec.float("high", 1.0)?, seed(spec)?);
     Ok(Kernel::random(move |mut io: Io<'_>, step| {
@@ -157,7 +157,7 @@ pub fn uniform(spec: &Spec<'_>) -> Made {
 }
 
 /// `RandomNormal` and `RandomNormalLike` (Box, Muller, *A Note on the Generation of Random Normal Deviates*, 1958).
-pub fn normal(spec: &Spec<'_>) -> Made {
+pub(crate) fn normal(spec: &Spec<'_>) -> Made {
     expect_float_result(spec)?;
     let (mean, scale, seed) = (spec.float("mean", 0.0)?, spec.float("scale", 1.0)?, seed(spec)?);
     Ok(Kernel::random(move |mut io: Io<'_>, step| {
@@ -176,7 +176,7 @@ pub fn normal(spec: &Spec<'_>) -> Made {
     }))
 }
 
-fn expect_float_result(spec: &Spec<'_>) -> Result<(), Refusal> {
+fn expect_float_result(spec: &Spec<'_>) -> Result<(), SpecError> {
     match spec.result(0)?.element {
         lmsc_ir::ElementType::Float => Ok(()),
         other => refuse(format!("result 0 is {other}; this kernel makes float")),
@@ -184,7 +184,7 @@ fn expect_float_result(spec: &Spec<'_>) -> Result<(), Refusal> {
 }
 
 /// `Bernoulli(p)`: 1 with probability p.
-pub fn bernoulli(spec: &Spec<'_>) -> Made {
+pub(crate) fn bernoulli(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     expect_float_result(spec)?;
     spec.expect_result_count(0, count(&spec.dims(0)?))?;

@@ -4,7 +4,7 @@ use super::{Made, chunks, least};
 use crate::element::{Number, Stored, dispatch};
 use crate::kernel::{Io, Kernel};
 use crate::meaning::{Reduction, Rows};
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// A fold of elements into one: the first running value, its step, the merge of two running values, and the final computation.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ struct Fold<A, B> {
 }
 
 /// The reduction over the axes that an operand or an attribute names.
-pub fn reduction(spec: &Spec<'_>) -> Result<Reduction, Refusal> {
+pub fn reduction(spec: &Spec<'_>) -> Result<Reduction, SpecError> {
     let dims = spec.dims(0)?;
     let axes = match spec.ints("axes")? {
         Some(axes) => Some(axes.to_vec()),
@@ -145,7 +145,7 @@ reductions! {
 }
 
 /// `ReduceLogSumExp`: relative to the largest element, so that nothing overflows.
-pub fn log_sum_exp(spec: &Spec<'_>) -> Made {
+pub(crate) fn log_sum_exp(spec: &Spec<'_>) -> Made {
     let plan = reduction(spec)?;
     spec.expect_floats([0])?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
@@ -196,7 +196,7 @@ pub fn arg(spec: &Spec<'_>, largest: bool) -> Made {
 }
 
 /// The rows of `TopK`, and the number of elements chosen from each.
-pub fn chosen(spec: &Spec<'_>) -> Result<(Rows, usize), Refusal> {
+pub fn chosen(spec: &Spec<'_>) -> Result<(Rows, usize), SpecError> {
     let dims = spec.dims(0)?;
     let axis = spec.axis(spec.int("axis", -1)?, dims.len())?;
     let rows = Rows::at(&dims, axis);

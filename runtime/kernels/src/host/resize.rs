@@ -7,7 +7,7 @@ use super::{Made, least};
 use crate::element::dispatch;
 use crate::kernel::{Io, Kernel};
 use crate::meaning::strides;
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// The elements of the operand that each index of the result combines, along one dimension.
 pub struct Axis {
@@ -50,7 +50,7 @@ impl Coordinates {
         dims: &[usize],
         out: &[usize],
         scales_at: Option<usize>,
-    ) -> Result<Coordinates, Refusal> {
+    ) -> Result<Coordinates, SpecError> {
         let is_old = is_old(spec);
         let transformation = if is_old { "asymmetric" } else { "half_pixel" };
         // Before version 11 the nearest element was the previous one, or the next one when elements were dropped.
@@ -83,7 +83,7 @@ impl Coordinates {
     }
 
     /// The coordinate in the operand of the `i`-th element along dimension `d`, in 32 bits, as every runtime computes it.
-    fn place(&self, d: usize, i: usize) -> Result<f64, Refusal> {
+    fn place(&self, d: usize, i: usize) -> Result<f64, SpecError> {
         let (n, m, i, s) = (self.dims[d] as f32, self.out[d] as f32, i as f32, self.scales[d]);
         Ok(f64::from(match &*self.transformation {
             "half_pixel" => (i + 0.5) / s - 0.5,
@@ -101,7 +101,7 @@ impl Coordinates {
     }
 
     /// The nearest integer coordinate.
-    fn nearest(&self, d: usize, x: f64) -> Result<f64, Refusal> {
+    fn nearest(&self, d: usize, x: f64) -> Result<f64, SpecError> {
         Ok(match &*self.rounding {
             "round_prefer_floor" => (x - 0.5).ceil(),
             "round_prefer_ceil" => (x + 0.5).floor(),
@@ -130,7 +130,7 @@ impl Coordinates {
         weights
     }
 
-    fn axis(&self, d: usize) -> Result<Axis, Refusal> {
+    fn axis(&self, d: usize) -> Result<Axis, SpecError> {
         let (dims, out) = (&self.dims, &self.out);
         if dims[d] == out[d] && self.scales[d] == 1.0 {
             return Ok(Axis { taps: 1, from: (0..out[d]).map(|i| (i, 1.0)).collect() });
@@ -165,7 +165,7 @@ fn scales(
     dims: &[usize],
     out: &[usize],
     scales_at: Option<usize>,
-) -> Result<Vec<f32>, Refusal> {
+) -> Result<Vec<f32>, SpecError> {
     let rank = dims.len();
     let given = match spec.floats("scales")? {
         Some(scales) => Some(scales),
@@ -207,7 +207,7 @@ pub fn resized(
     dims: &[usize],
     out: &[usize],
     scales_at: Option<usize>,
-) -> Result<Resized, Refusal> {
+) -> Result<Resized, SpecError> {
     let rank = dims.len();
     if out.len() != rank {
         return refuse(format!("extents {dims:?} are not resized to {out:?}"));
@@ -248,7 +248,7 @@ pub fn scales_at(spec: &Spec<'_>) -> Option<usize> {
 }
 
 /// `Resize` and `Upsample`.
-pub fn forward(spec: &Spec<'_>) -> Made {
+pub(crate) fn forward(spec: &Spec<'_>) -> Made {
     let plan = resized(spec, &spec.dims(0)?, &spec.result_dims(0)?, scales_at(spec))?;
     if plan.axes.iter().all(|a| a.taps == 1) {
         let maps = plan.axes.iter().map(|a| a.from.iter().map(|f| f.0).collect()).collect();
@@ -274,7 +274,7 @@ pub fn forward(spec: &Spec<'_>) -> Made {
 }
 
 /// `ResizeGrad(dY, X, roi, scales → dX)`.
-pub fn gradient(spec: &Spec<'_>) -> Made {
+pub(crate) fn gradient(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     let scales = Some(3).filter(|&at| spec.has(at));
     let plan = resized(spec, &spec.result_dims(0)?, &spec.dims(0)?, scales)?;

@@ -4,7 +4,7 @@ use super::Made;
 use crate::gemm::{self, Extents, Into, Matrix};
 use crate::kernel::{Io, Kernel};
 use crate::math::{Real, tanh};
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// Extents that all recurrent operators share.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ pub struct Layer {
 
 impl Layer {
     /// From the operands `X` and `R` and the attributes.
-    pub fn new(spec: &Spec<'_>, gates: usize) -> Result<Layer, Refusal> {
+    pub fn new(spec: &Spec<'_>, gates: usize) -> Result<Layer, SpecError> {
         let (x, r) = (spec.dims(0)?, spec.dims(2)?);
         let (&[steps, batch, inputs], &[directions, _, hidden]) = (&x[..], &r[..]) else {
             return refuse("X or R has not three dimensions");
@@ -78,13 +78,13 @@ impl Layer {
         spec: &Spec<'_>,
         operands: [(usize, usize); N],
         results: [(usize, usize); M],
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SpecError> {
         operands.into_iter().try_for_each(|(i, n)| spec.expect_count(i, n))?;
         results.into_iter().try_for_each(|(i, n)| spec.expect_float_result(i, n))
     }
 
     /// Refuses gradients whose sizes differ from those of X, W, R, the bias and the states.
-    fn expect_gradients(&self, spec: &Spec<'_>) -> Result<(), Refusal> {
+    fn expect_gradients(&self, spec: &Spec<'_>) -> Result<(), SpecError> {
         let [state, bias, ..] = self.sizes();
         let like = |i: usize| spec.dims(i).map(|dims| crate::meaning::count(&dims));
         self.expect(
@@ -131,7 +131,7 @@ impl Layer {
     }
 }
 
-fn default_activations(spec: &Spec<'_>, gates: usize) -> Result<bool, Refusal> {
+fn default_activations(spec: &Spec<'_>, gates: usize) -> Result<bool, SpecError> {
     let usual: &[&str] = if gates == 4 { &["sigmoid", "tanh", "tanh"] } else { &["sigmoid", "tanh"] };
     let named = spec.strings("activations")?;
     Ok(named.iter().zip(usual.iter().cycle()).all(|(name, usual)| name.to_lowercase() == *usual))
@@ -187,7 +187,7 @@ fn inputs_to_gates(
 
 /// `LSTM(X, W, R, B, lengths, h0, c0, P → Y, Yh, Yc)` and `LSTMTraining`, which also keeps each cell and the gates i, o,
 /// f, c.
-pub fn lstm(spec: &Spec<'_>) -> Made {
+pub(crate) fn lstm(spec: &Spec<'_>) -> Made {
     let l = Layer::new(spec, 4)?;
     spec.expect_floats([0, 1, 2, 3, 5, 6])?;
     if spec.has(7) {
@@ -256,7 +256,7 @@ fn put(out: &mut [f32], index: usize, part: &[f32]) {
 }
 
 /// `LSTMGrad(X, W, R, lengths, h0, c0, Y, cells, gates, dY, dYh, dYc → dX, dW, dR, dB, dh0, dc0)`.
-pub fn lstm_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn lstm_grad(spec: &Spec<'_>) -> Made {
     let l = Layer::new(spec, 4)?;
     spec.expect_floats([0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11])?;
     if spec.has(3) {
@@ -372,7 +372,7 @@ fn sum_rows(rows: &[f32], out: &mut [f32]) {
 }
 
 /// `GRU(X, W, R, B, lengths, h0 → Y, Yh)` and `GRUTraining`, which also keeps the gates z, r, h.
-pub fn gru(spec: &Spec<'_>) -> Made {
+pub(crate) fn gru(spec: &Spec<'_>) -> Made {
     let l = Layer::new(spec, 3)?;
     spec.expect_floats([0, 1, 2, 3, 5])?;
     let [state, bias, states, gates] = l.sizes();
@@ -453,7 +453,7 @@ fn reset_state(l: &Layer, h: &[f32], gates: &[f32], out: &mut [f32]) {
 }
 
 /// `GRUGrad(X, W, R, B, lengths, h0, Y, gates, dY, dYh → dX, dW, dR, dB, dh0)`.
-pub fn gru_grad(spec: &Spec<'_>) -> Made {
+pub(crate) fn gru_grad(spec: &Spec<'_>) -> Made {
     let l = Layer::new(spec, 3)?;
     spec.expect_floats([0, 1, 2, 3, 5, 6, 7, 8, 9])?;
     if spec.has(4) {

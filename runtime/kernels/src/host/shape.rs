@@ -5,7 +5,7 @@ use lmsc_ir::TensorType;
 use super::Made;
 use crate::element::{Number, Stored, dispatch};
 use crate::kernel::{Io, Kernel};
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// A kernel that writes known bytes.
 fn known(spec: &Spec<'_>, bytes: Vec<u8>) -> Made {
@@ -21,7 +21,7 @@ fn bytes_of(integers: &[i64]) -> Vec<u8> {
 }
 
 /// Refuses a result whose size differs from that of its operand.
-fn expect_bytes(spec: &Spec<'_>, index: usize) -> Result<(), Refusal> {
+fn expect_bytes(spec: &Spec<'_>, index: usize) -> Result<(), SpecError> {
     let operand = spec.operands.get(index).copied().flatten().map(|o| o.ty);
     let result = spec.results.get(index).copied().flatten();
     match (operand, result) {
@@ -33,7 +33,7 @@ fn expect_bytes(spec: &Spec<'_>, index: usize) -> Result<(), Refusal> {
 }
 
 /// Copies the operand's bytes; does nothing if the result shares its buffer.
-pub fn view(spec: &Spec<'_>) -> Made {
+pub(crate) fn view(spec: &Spec<'_>) -> Made {
     expect_bytes(spec, 0)?;
     if spec.is_in_place(0, 0) {
         return Ok(Kernel::new(|_| {}));
@@ -42,7 +42,7 @@ pub fn view(spec: &Spec<'_>) -> Made {
 }
 
 /// `PassThrough` and similar operators: each result is its operand.
-pub fn views(spec: &Spec<'_>) -> Made {
+pub(crate) fn views(spec: &Spec<'_>) -> Made {
     if spec.ints("non_differentiable_outputs")?.is_some_and(|list| !list.is_empty()) {
         return refuse("attribute `non_differentiable_outputs` is not empty, which is not supported");
     }
@@ -57,7 +57,7 @@ pub fn views(spec: &Spec<'_>) -> Made {
 }
 
 /// `Shape`, of the dimensions from `start` to `end`.
-pub fn shape(spec: &Spec<'_>) -> Made {
+pub(crate) fn shape(spec: &Spec<'_>) -> Made {
     let dims = &spec.tensor(0)?.dims;
     let rank = dims.len() as i64;
     let place = |i: i64| (if i < 0 { i + rank } else { i }).clamp(0, rank) as usize;
@@ -67,12 +67,12 @@ pub fn shape(spec: &Spec<'_>) -> Made {
 }
 
 /// `Size`.
-pub fn size(spec: &Spec<'_>) -> Made {
+pub(crate) fn size(spec: &Spec<'_>) -> Made {
     known(spec, bytes_of(&[spec.dims(0)?.iter().product::<usize>() as i64]))
 }
 
 /// `Constant`, in any of its numeric attributes.
-pub fn constant(spec: &Spec<'_>) -> Made {
+pub(crate) fn constant(spec: &Spec<'_>) -> Made {
     let bytes = if let Some((_, bytes)) = spec.bytes("value")? {
         bytes
     } else if let Some(list) = spec.floats("value_floats")? {
@@ -90,7 +90,7 @@ pub fn constant(spec: &Spec<'_>) -> Made {
 }
 
 /// `ConstantOfShape`: zeros of type float, or the element in `value`.
-pub fn constant_of_shape(spec: &Spec<'_>) -> Made {
+pub(crate) fn constant_of_shape(spec: &Spec<'_>) -> Made {
     let value = spec.bytes("value")?.map(|(_, bytes)| bytes);
     dispatch!(width spec.result(0)?.element, T => {
         let value: T = match &value {
@@ -105,7 +105,7 @@ pub fn constant_of_shape(spec: &Spec<'_>) -> Made {
 }
 
 /// `Range(start, limit, delta)`: the number of elements is the result's.
-pub fn range(spec: &Spec<'_>) -> Made {
+pub(crate) fn range(spec: &Spec<'_>) -> Made {
     for index in 0..3 {
         spec.expect(index, spec.element(0)?)?;
         spec.expect_count(index, 1)?;
@@ -124,7 +124,7 @@ pub fn range(spec: &Spec<'_>) -> Made {
 }
 
 /// `BroadcastGradientArgs(shape a, shape b)`: the axes along which the gradients of a and b are summed, last first.
-pub fn broadcast_gradient_args(spec: &Spec<'_>) -> Made {
+pub(crate) fn broadcast_gradient_args(spec: &Spec<'_>) -> Made {
     (0..2).try_for_each(|i| spec.expect(i, lmsc_ir::ElementType::Int64))?;
     if spec.dims(0)?.len() != 1 || spec.dims(1)?.len() != 1 {
         return refuse("operands 0 and 1, shapes, are not both lists");
@@ -148,9 +148,9 @@ fn size_of(ty: &TensorType) -> usize {
 }
 
 /// `SequenceConstruct`: the elements one behind the other.
-pub fn sequence_construct(spec: &Spec<'_>) -> Made {
+pub(crate) fn sequence_construct(spec: &Spec<'_>) -> Made {
     let sizes: Vec<usize> =
-        (0..spec.operands.len()).map(|i| spec.tensor(i).map(size_of)).collect::<Result<_, Refusal>>()?;
+        (0..spec.operands.len()).map(|i| spec.tensor(i).map(size_of)).collect::<Result<_, SpecError>>()?;
     let whole =
         spec.results.first().copied().flatten().and_then(|ty| ty.byte_size()).map(|bytes| bytes.0 as usize);
     if whole != Some(sizes.iter().sum()) {
@@ -167,7 +167,7 @@ pub fn sequence_construct(spec: &Spec<'_>) -> Made {
 }
 
 /// `SequenceAt(sequence, position)`.
-pub fn sequence_at(spec: &Spec<'_>) -> Made {
+pub(crate) fn sequence_at(spec: &Spec<'_>) -> Made {
     let elements = spec.sequence(0)?;
     let Some(&[position]) = spec.constants(1)?.as_deref() else {
         return refuse("operand 1 is not one integer");
@@ -182,16 +182,16 @@ pub fn sequence_at(spec: &Spec<'_>) -> Made {
 }
 
 /// `SequenceLength`.
-pub fn sequence_length(spec: &Spec<'_>) -> Made {
+pub(crate) fn sequence_length(spec: &Spec<'_>) -> Made {
     known(spec, bytes_of(&[spec.sequence(0)?.len() as i64]))
 }
 
 /// A flag that is always true, such as the result of `Group`.
-pub fn flag(spec: &Spec<'_>) -> Made {
+pub(crate) fn flag(spec: &Spec<'_>) -> Made {
     known(spec, vec![1])
 }
 
 /// `ZeroGradient(x)`: zeros.
-pub fn zeros(_: &Spec<'_>) -> Made {
+pub(crate) fn zeros(_: &Spec<'_>) -> Made {
     Ok(Kernel::new(|mut io: Io<'_>| super::movement::fill(io.take::<u8>(0), 0)))
 }

@@ -7,12 +7,12 @@ use crate::element::Number;
 use crate::kernel::{Io, Kernel};
 use crate::math::exp;
 use crate::meaning::Rows;
-use crate::spec::{Refusal, Spec};
+use crate::spec::{Spec, SpecError};
 
 /// The axis along which a row sums up to 1.
 ///
 /// Before version 13 of ONNX, and in the gradients without `_13`, everything from the axis on was one row.
-pub fn rows(spec: &Spec<'_>) -> Result<Rows, Refusal> {
+pub fn rows(spec: &Spec<'_>) -> Result<Rows, SpecError> {
     spec.expect_floats(0..spec.operands.len())?;
     let dims = spec.dims(0)?;
     let old = match spec.op.domain() {
@@ -81,7 +81,7 @@ pub(super) fn forward_row(x: &[f32], out: &mut [f32], log: bool) {
 }
 
 /// `Softmax`, or `LogSoftmax`.
-pub fn forward(spec: &Spec<'_>, log: bool) -> Made {
+pub(crate) fn forward(spec: &Spec<'_>, log: bool) -> Made {
     let rows = rows(spec)?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let x = io.get::<f32>(0);
@@ -117,7 +117,7 @@ pub fn forward(spec: &Spec<'_>, log: bool) -> Made {
 }
 
 /// The gradient, from dY and the result Y.
-pub fn gradient(spec: &Spec<'_>, log: bool) -> Made {
+pub(crate) fn gradient(spec: &Spec<'_>, log: bool) -> Made {
     let rows = rows(spec)?;
     spec.need(1)?;
     Ok(Kernel::new(move |mut io: Io<'_>| {

@@ -1,6 +1,6 @@
 //! Multidirectional broadcasting, as ONNX and numpy define it.
 
-use crate::spec::{Refusal, refuse};
+use crate::spec::{SpecError, refuse};
 
 /// Maps each element of a result to its element in each operand.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub struct Broadcast {
 
 impl Broadcast {
     /// Operands of these extents, broadcast to `result`.
-    pub fn new(operands: &[Vec<usize>], result: &[usize]) -> Result<Broadcast, Refusal> {
+    pub fn new(operands: &[Vec<usize>], result: &[usize]) -> Result<Broadcast, SpecError> {
         let mut strides: Vec<Vec<usize>> = Vec::new();
         for (i, dims) in operands.iter().enumerate() {
             let lead = result.len().checked_sub(dims.len());

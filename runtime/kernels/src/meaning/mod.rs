@@ -8,11 +8,11 @@ mod strided;
 mod window;
 
 pub use broadcast::Broadcast;
-pub use product::{Gemm, Product};
+pub use product::{BatchedProduct, Gemm};
 pub use reduction::Reduction;
 pub use rows::Rows;
 pub use strided::Strided;
-pub use window::{Spatial, Window};
+pub use window::{SlidingWindow, Spatial};
 
 /// The stride of each dimension of a dense tensor, in elements.
 pub fn strides(dims: &[usize]) -> Vec<usize> {

@@ -2,11 +2,11 @@
 
 use super::{Broadcast, count, strides};
 use crate::gemm::Extents;
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// A batch of products of matrices in two tensors.
 #[derive(Clone, Debug)]
-pub struct Product {
+pub struct BatchedProduct {
     /// Extents of each product.
     pub x: Extents,
     /// Distances between rows and between columns of a matrix on the left.
@@ -40,9 +40,9 @@ impl Side {
     }
 }
 
-impl Product {
+impl BatchedProduct {
     /// `MatMul` and its variants, with `transA` and similar attributes if they are given.
-    pub fn matmul(spec: &Spec<'_>) -> Result<Product, Refusal> {
+    pub fn matmul(spec: &Spec<'_>) -> Result<BatchedProduct, SpecError> {
         let (a, b) = (spec.dims(0)?, spec.dims(1)?);
         let flag = |name| spec.flag(name, false);
         // A vector is a row on the left and a column on the right; neither can be transposed.
@@ -87,7 +87,7 @@ impl Product {
             index.offsets(operand).into_iter().map(place).collect()
         };
         let offsets = lies(&left, 0).into_iter().zip(lies(&right, 1)).collect();
-        Ok(Product {
+        Ok(BatchedProduct {
             x: Extents { m: left.rows.0, n: right.columns.0, k: left.columns.0 },
             left: (left.rows.1, left.columns.1),
             right: (right.rows.1, right.columns.1),
@@ -101,7 +101,7 @@ impl Product {
 #[derive(Clone, Debug)]
 pub struct Gemm {
     /// The product.
-    pub product: Product,
+    pub product: BatchedProduct,
     /// Factor of the operand that is added.
     pub beta: f32,
     /// How C is broadcast to the result, if there is a C and `beta` is not 0.
@@ -110,12 +110,12 @@ pub struct Gemm {
 
 impl Gemm {
     /// The operator `Gemm`.
-    pub fn of(spec: &Spec<'_>) -> Result<Gemm, Refusal> {
+    pub fn of(spec: &Spec<'_>) -> Result<Gemm, SpecError> {
         let (a, b) = (spec.dims(0)?, spec.dims(1)?);
         if a.len() != 2 || b.len() != 2 {
             return refuse(format!("operands {a:?} and {b:?} are not both matrices"));
         }
-        let product = Product::matmul(spec)?;
+        let product = BatchedProduct::matmul(spec)?;
         let beta = spec.float("beta", 1.0)?;
         let c = if spec.has(2) && beta != 0.0 {
             Some(Broadcast::new(&[spec.dims(2)?], &[product.x.m, product.x.n])?)

@@ -1,13 +1,13 @@
 //! Convolutions and pooling: the geometry of an image, a window and its positions.
 
-use crate::spec::{Refusal, Spec, refuse};
+use crate::spec::{Spec, SpecError, refuse};
 
 /// One number for each of three spatial dimensions. Fewer dimensions are led by extents of 1.
 pub type Spatial = [usize; 3];
 
 /// A window that slides over an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct SlidingWindow {
     /// Extents of the image.
     pub image: Spatial,
     /// Number of positions of the window.
@@ -30,14 +30,14 @@ fn spatial<T: Copy>(list: &[T], lead: T) -> [T; 3] {
     all
 }
 
-impl Window {
+impl SlidingWindow {
     /// From the attributes, for a known image and number of positions, all without batch and channels.
     pub fn new(
         spec: &Spec<'_>,
         image: &[usize],
         positions: &[usize],
         kernel: &[usize],
-    ) -> Result<Window, Refusal> {
+    ) -> Result<SlidingWindow, SpecError> {
         let rank = image.len();
         if !(1..=3).contains(&rank) || positions.len() != rank || kernel.len() != rank {
             return refuse(format!(
@@ -45,7 +45,7 @@ impl Window {
             ));
         }
         // Two products of such numbers and their sum fit 64 bits.
-        let list = |name: &str, length: usize, default: usize| -> Result<Vec<usize>, Refusal> {
+        let list = |name: &str, length: usize, default: usize| -> Result<Vec<usize>, SpecError> {
             let Some(list) = spec.ints(name)? else { return Ok(vec![default; length]) };
             match list.iter().map(|&i| i32::try_from(i)).collect::<Result<Vec<_>, _>>() {
                 Ok(list) if list.len() == length && list.iter().all(|&i| i >= 0) => {
@@ -97,7 +97,7 @@ impl Window {
                 }
             };
         }
-        Ok(Window {
+        Ok(SlidingWindow {
             image: spatial(image, 1),
             positions: spatial(positions, 1),
             kernel: spatial(kernel, 1),
@@ -133,12 +133,12 @@ impl Window {
 
     /// The window that slides over the gradients of positions and computes the image's gradient, if the stride is 1. Its weights
     /// are reversed.
-    pub fn turned(&self) -> Option<Window> {
+    pub fn turned(&self) -> Option<SlidingWindow> {
         if self.stride != [1; 3] {
             return None;
         }
         let reach = |d: usize| ((self.kernel[d] - 1) * self.dilation[d]) as isize;
-        Some(Window {
+        Some(SlidingWindow {
             image: self.positions,
             positions: self.image,
             before: std::array::from_fn(|d| reach(d) - self.before[d]),

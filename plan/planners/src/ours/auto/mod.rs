@@ -107,7 +107,7 @@ const MANY: usize = 2000;
 ///
 /// # Errors
 /// [`DoesNotFit`] if no choice fits, with the bytes of the operator that swapping alone cannot reduce.
-pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
+pub(crate) fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     if !request.recompute {
         return swap_only::plan(request);
     }
@@ -141,7 +141,7 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
 }
 
 /// Upper bound on the makespan from a short search over constructed choices with large pieces; nothing if none of them fits.
-pub fn glance(request: &Request) -> Option<u64> {
+pub(crate) fn glance(request: &Request) -> Option<u64> {
     staying_and_leaving(&Request { watch: None, ..*request }, |request| {
         let remat = Rematerializer::new(request.problem);
         let search = Search::new(&remat, request, Part::Whole);

@@ -10,7 +10,7 @@ use super::Chain;
 
 /// A chain and the tensors that it represents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Extracted {
+pub(crate) struct Extracted {
     /// The chain.
     pub chain: Chain,
     /// By `i`, the tensors that `x_i` represents, by id.
@@ -31,7 +31,7 @@ pub struct Extracted {
 ///
 /// # Source
 /// OPT §6.1: "grouping each non-linear part of the graph in a virtual layer".
-pub fn extract(problem: &Problem) -> Option<Extracted> {
+pub(crate) fn extract(problem: &Problem) -> Option<Extracted> {
     let uses = problem.uses();
     let turn = turn(problem)?;
     let forward = forward_stages(problem, &uses, turn);
@@ -82,7 +82,7 @@ pub(crate) fn window_at_the_turn(uses: &Uses, tensor: TensorId, turn: u32) -> Op
 impl Extracted {
     /// The windows during which the tensors of these `x_i` can be swapped out: each from its last use before the turn to its
     /// first after it.
-    pub fn windows(&self, problem: &Problem, offloaded: &[bool]) -> Vec<Window> {
+    pub(crate) fn windows(&self, problem: &Problem, offloaded: &[bool]) -> Vec<Window> {
         let uses = problem.uses();
         let turn = turn(problem).unwrap_or(0);
         let chosen = self.tensors.iter().zip(offloaded).filter(|(_, offloaded)| **offloaded);
@@ -195,7 +195,7 @@ fn costs(
 
 #[cfg(test)]
 mod tests {
-    use lmsc_schedule::problem::{Op, Tensor};
+    use lmsc_schedule::problem::{Operator, Tensor};
 
     use super::*;
 
@@ -211,7 +211,7 @@ mod tests {
         problem.ops = ops
             .iter()
             .enumerate()
-            .map(|(tick, (reads, produces))| Op {
+            .map(|(tick, (reads, produces))| Operator {
                 kind: 0,
                 phase: if tick < forward { Phase::Forward } else { Phase::Backward },
                 nanos: 10 * reads.len() as u64,

@@ -3,10 +3,9 @@
 mod extract;
 
 use lmsc_ir::Phase;
-use lmsc_schedule::problem::{Duplex, Link, Op, Problem, Tensor, TensorId};
+use lmsc_schedule::problem::{Duplex, Link, Operator, Problem, Tensor, TensorId};
 
-pub use extract::{Extracted, extract};
-pub(crate) use extract::{turn, window_at_the_turn};
+pub(crate) use extract::{extract, turn, window_at_the_turn};
 
 /// A network of consecutive stages: `F_0 … F_{n-1}`, then `B_{n-1} … B_0`.
 ///
@@ -86,7 +85,7 @@ impl Chain {
         let y: Vec<_> = (0..=n).map(|i| add(self.gradient_bytes[i], false, false)).collect();
         for i in 0..n {
             let loss = (i + 1 == n).then_some(y[n]).flatten();
-            problem.ops.push(Op {
+            problem.ops.push(Operator {
                 kind: 0,
                 phase: Phase::Forward,
                 nanos: self.forward_nanos[i],
@@ -98,7 +97,7 @@ impl Chain {
             });
         }
         for i in (0..n).rev() {
-            problem.ops.push(Op {
+            problem.ops.push(Operator {
                 kind: 1,
                 phase: Phase::Backward,
                 nanos: self.backward_nanos[i],

@@ -32,7 +32,7 @@ const STATES: u64 = 5_000_000;
 /// OPT §5.3. The paper schedules the one choice that its program returns, of many that it has no reason to prefer (see
 /// `table.rs`); here all choices that the table holds at the end are scheduled. The paper uses 500 slots; with bounds and
 /// dominance, four times as many are cheaper.
-pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
+pub(crate) fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     DoesNotFit::unless_floor_fits(request)?;
     let problem = request.problem;
     let Some(found) = chain::extract(problem) else { return offload::plan(request, Vec::new()) };

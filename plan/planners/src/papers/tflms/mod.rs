@@ -42,7 +42,7 @@ use crate::papers::policy::{Issued, Outcome, Timing};
 ///
 /// # Errors
 /// [`DoesNotFit`] if these parameters need more than the budget.
-pub fn plan(request: &Request, options: &Options) -> Result<Plan, DoesNotFit> {
+pub(crate) fn plan(request: &Request, options: &Options) -> Result<Plan, DoesNotFit> {
     let candidates = Candidates::of(request.problem);
     let distances = Distances::default().with(options);
     let swaps = candidates.chosen(options.n_tensors.unwrap_or(u32::MAX), &distances);
@@ -53,7 +53,7 @@ pub fn plan(request: &Request, options: &Options) -> Result<Plan, DoesNotFit> {
 ///
 /// # Errors
 /// [`DoesNotFit`] if no parameters that were tried fit, with the smallest need among them.
-pub fn plan_best(request: &Request, options: &Options) -> Result<Plan, DoesNotFit> {
+pub(crate) fn plan_best(request: &Request, options: &Options) -> Result<Plan, DoesNotFit> {
     Search::new(request, options).plan()
 }
 
