@@ -79,7 +79,7 @@ fn main() -> ExitCode {
             case.compiler().budget(Budget::Bytes(Bytes(1))).compile().err().expect("a byte is too small");
         let smallest = refusal.refusal().and_then(lmsc_plan::Refusal::smallest_budget);
         let smallest = smallest.unwrap_or_else(|| panic!("{}: {refusal}", case.name())).bytes.0;
-        let peak = case.compiler().compile().expect("it can be read").report.before.peak.0;
+        let peak = case.compiler().compile().expect("it can be read").report.before.peak;
         let budgets = [smallest, smallest + smallest / 100, smallest.midpoint(peak)];
         let seconds = budgets.map(|budget| planned(&case, budget));
         plans += seconds.len();

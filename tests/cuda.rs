@@ -21,7 +21,9 @@ use lmsc_ir::{Bytes, ElementType, Graph, Type};
 use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, lower};
 use lmsc_plan::cost::Profile;
 use lmsc_plan::planners::planner;
-use lmsc_runtime::{HostLink, RunError, StepObserver, Turn};
+use lmsc_runtime::{
+    DeviceBytes, DeviceSession, HostLink, HostSession, RunError, StepObserver, Turn, Unobserved,
+};
 use support::models::{load, models};
 use support::steps::{Feeder, STEPS, start};
 
@@ -169,31 +171,26 @@ fn names(program: &Program) -> (Vec<String>, Vec<String>, BTreeMap<String, Type>
 }
 
 /// Runs the steps of a session of either device.
-macro_rules! execute {
-    ($program:expr, $session:expr) => {{
-        let (program, mut session): (&Program, _) = (&$program, $session);
-        let (outputs, given, types) = names(program);
-        session.seed = 5;
-        start(program, |name, bytes| session.set(name, bytes));
-        let mut feeder = Feeder::new(program, &<[u8]>::to_vec);
-        let measured = session.run(STEPS, &mut feeder).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!((measured.steps.len() as u64, session.steps()), (STEPS, STEPS));
-        let mut left = feeder.steps;
-        for names in [&outputs, &given] {
-            left.push(names.iter().map(|name| (name.clone(), session.get(name).unwrap())).collect());
-        }
-        (Left(left), types, session)
-    }};
+fn execute(program: &Program, session: &mut dyn DeviceSession) -> (Left, BTreeMap<String, Type>) {
+    let (outputs, given, types) = names(program);
+    session.set_seed(5);
+    start(program, |name, bytes| session.set(name, bytes).unwrap());
+    let mut feeder = Feeder::new(program, &<[u8]>::to_vec);
+    let measured = session.run(STEPS, &mut feeder).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((measured.steps.len() as u64, session.steps()), (STEPS, STEPS));
+    let mut left = feeder.steps;
+    for names in [&outputs, &given] {
+        left.push(names.iter().map(|name| (name.clone(), session.get(name).unwrap().unwrap())).collect());
+    }
+    (Left(left), types)
 }
 
 fn on_host(graph: &Graph) -> (Left, BTreeMap<String, Type>) {
     let needed = lmsc_runtime::workspaces(graph);
     let workspace = |node| needed.get(&node).copied().unwrap_or_default();
     let program = lower(graph, &Lowering { arena: None, workspace: &workspace }).unwrap();
-    let session =
-        lmsc_runtime::HostSession::new(Checked::new(program.clone()).unwrap(), HostLink::default()).unwrap();
-    let (left, types, _) = execute!(program, session);
-    (left, types)
+    let session = HostSession::new(Checked::new(program.clone()).unwrap(), HostLink::default());
+    execute(&program, &mut session.unwrap())
 }
 
 fn lowered(graph: &Graph, budget: Option<Bytes>) -> Program {
@@ -213,7 +210,7 @@ fn session(program: &Program, options: CudaOptions) -> CudaSession {
 }
 
 fn on_device(program: &Program, options: CudaOptions) -> Left {
-    execute!(program, session(program, options)).0
+    execute(program, &mut session(program, options)).0
 }
 
 /// The graph rewritten for the budget, or for a little more where addresses need that; with the budget.
@@ -403,10 +400,10 @@ fn fused_steps_compute_the_same_bits_in_fewer_launches() {
             let began = std::time::Instant::now();
             let (_, _, types) = names(&program);
             let [fused, single] = [false, true].map(|single_kernels| {
-                let session = session(&program, CudaOptions { single_kernels, ..CudaOptions::default() });
+                let mut session = session(&program, CudaOptions { single_kernels, ..CudaOptions::default() });
                 let launches = session.launches();
                 let before = driver.count(6);
-                let (left, ..) = execute!(program, session);
+                let (left, _) = execute(&program, &mut session);
                 let ran = (driver.count(6) - before) as usize;
                 assert_eq!(ran, STEPS as usize * launches[usize::from(single_kernels)], "{name}, {what}");
                 (left, launches)
@@ -519,9 +516,9 @@ fn random_chains_fuse_without_a_difference() {
         let graph = random_chain(rows, columns, operators, seed);
         let program = lowered(&graph, None);
         let [fused, single] = [false, true].map(|single_kernels| {
-            let session = session(&program, CudaOptions { single_kernels, ..CudaOptions::default() });
+            let mut session = session(&program, CudaOptions { single_kernels, ..CudaOptions::default() });
             launches[usize::from(single_kernels)] += session.launches()[usize::from(single_kernels)];
-            execute!(program, session)
+            execute(&program, &mut session)
         });
         assert_eq!(fused.0.difference(&single.0, &fused.1, None), None, "{rows} x {columns}, {seed}");
     }
@@ -548,9 +545,9 @@ fn parameters_are_updated_together() {
     let text = format!("adam (float[1] lr, {inputs}) => ({outputs})\n{{\n{lines}}}\n");
     let program = lowered(&Graph::parse(&text).unwrap_or_else(|e| panic!("{e}")), None);
     let [fused, single] = [false, true].map(|single_kernels| {
-        let session = session(&program, CudaOptions { single_kernels, ..CudaOptions::default() });
+        let mut session = session(&program, CudaOptions { single_kernels, ..CudaOptions::default() });
         assert_eq!(session.launches(), if single_kernels { [41; 2] } else { [3, 41] });
-        execute!(program, session)
+        execute(&program, &mut session)
     });
     assert_eq!(fused.0.difference(&single.0, &fused.1, None), None);
     let moved: &[[u8; 4]] = fused.0.0[0]["x1"].as_chunks().0;
@@ -806,14 +803,14 @@ impl StepObserver for Blind {
 
 fn all_waits_show(driver: &Driver, program: &Program, open: &dyn Fn() -> CudaSession) {
     let (outputs, given, types) = names(program);
-    let run = |session: CudaSession, blind: bool| {
+    let run = |mut session: CudaSession, blind: bool| {
         if !blind {
-            return execute!(*program, session).0;
+            return execute(program, &mut session).0;
         }
-        let mut session = session;
-        start(program, |name, bytes| session.set(name, bytes));
+        start(program, |name, bytes| session.set(name, bytes).unwrap());
         session.run(STEPS, &mut Blind).unwrap_or_else(|e| panic!("{e}"));
-        let left = outputs.iter().chain(&given).map(|name| (name.clone(), session.get(name).unwrap()));
+        let left =
+            outputs.iter().chain(&given).map(|name| (name.clone(), session.get(name).unwrap().unwrap()));
         Left(vec![left.collect()])
     };
     let expected = [false, true].map(|blind| run(open(), blind));
@@ -895,13 +892,13 @@ fn chunks_hold_the_same_bits_as_an_arena() {
         for (seed, graph) in [(2, false), (3, true)] {
             driver.seed(seed + number as u64);
             // Rounded up to what the device maps.
-            let session = in_chunks(&program, CudaOptions { graph, ..options }, 1, None).unwrap();
-            let it = session.fragmentation.unwrap();
+            let mut session = in_chunks(&program, CudaOptions { graph, ..options }, 1, None).unwrap();
+            let it = session.fragmentation().unwrap();
             assert_eq!(it.chunk, 1 << 16);
             assert!(it.chunks <= it.mapped && it.lost < it.bound(), "{it:?}");
             shared += usize::from(session.program().arena.0 > it.mapped * it.chunk);
             let allocated = driver.count(2);
-            let (left, _, session) = execute!(program, session);
+            let (left, _) = execute(&program, &mut session);
             assert_eq!(driver.count(2), allocated, "{name}");
             let what = format!("{name}, {planner}, {budget}, replayed: {graph}");
             assert_eq!(left.difference(&expected, &types, None), None, "{what}");
@@ -921,7 +918,7 @@ fn chunks_are_there_before_the_first_launch() {
     let program = lowered(&small_model("tiny_mlp/training_model"), None);
     let options = CudaOptions { own_kernels: true, ..CudaOptions::default() };
     let session = in_chunks(&program, options, 1 << 16, None).unwrap();
-    let (it, bytes) = (session.fragmentation.unwrap(), driver.count(3));
+    let (it, bytes) = (session.fragmentation().unwrap(), driver.count(3));
     drop(session);
     // The constants of kernels count, too; with a chunk less for them, a chunk is missing.
     let constants = bytes - it.mapped * it.chunk;
@@ -950,9 +947,9 @@ fn nothing_is_allocated_within_steps() {
     let Some((driver, _used)) = driver() else { return };
     let (_, graph) = small().remove(0);
     let program = lowered(&graph, None);
-    let session = session(&program, CudaOptions::default());
+    let mut session = session(&program, CudaOptions::default());
     let before = driver.count(2);
-    execute!(program, session);
+    execute(&program, &mut session);
     assert_eq!(driver.count(2), before);
 }
 
@@ -1451,4 +1448,26 @@ fn copies_are_measured_each_way() {
         assert!(slow.iter().zip(&fast).all(|(slow, fast)| 2 * slow < *fast), "{link:?}");
         assert!(link.latency_nanos < 15_000_000, "{link:?}");
     }
+}
+
+/// Another program part's bytes on the device become an input's value without a way through the host; bytes that are not there are
+/// refused.
+#[test]
+fn inputs_are_taken_over_within_the_device() {
+    let Some(_driver) = driver() else { return };
+    let text = "g (float[64] x, float[64] y) => (float[64] z) { [z] float[64] z = Add(x, y) }";
+    let program = lowered(&Graph::parse(text).unwrap(), None);
+    let mut session = session(&program, CudaOptions::default());
+    let floats = |scale: f32| -> Vec<u8> { (0..64).flat_map(|i| (scale * i as f32).to_le_bytes()).collect() };
+    assert!(session.set("x", &floats(1.0)).unwrap());
+    // The session's own arena stands for another part's memory.
+    let x = program.given.iter().find(|given| &*given.tensor.name == "x").unwrap();
+    let at = DeviceBytes { address: session.arena() + x.tensor.span().unwrap().start, bytes: 256 };
+    assert!(session.set_within("y", at).unwrap());
+    session.run(1, &mut Unobserved).unwrap();
+    assert_eq!(session.get("z").unwrap().unwrap(), floats(2.0));
+    assert!(!session.set_within("y", DeviceBytes { bytes: 252, ..at }).unwrap());
+    assert!(!session.set_within("w", at).unwrap());
+    let refused = session.set_within("y", DeviceBytes { address: 16, bytes: 256 }).unwrap_err();
+    assert!(refused.to_string().contains("not memory of this device"), "{refused}");
 }

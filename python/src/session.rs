@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lmsc::{Device, Error};
+use lmsc::{Device, DeviceBytes, Error, InputBytes};
 use lmsc_ir::{ElementType, TensorType};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
@@ -14,7 +14,14 @@ use crate::errors::{InputError, raised};
 use crate::worker::Worker;
 
 /// A value from Python: its name, the name of its element type, its extents and its bytes.
-type Given = (String, String, Vec<u64>, PyBuffer<u8>);
+type Given = (String, String, Vec<u64>, GivenBytes);
+
+/// Bytes from Python: a buffer, or those of a `_dlpack.OnGpu`, which stay where they are until the call returns.
+#[derive(FromPyObject)]
+enum GivenBytes {
+    Host(PyBuffer<u8>),
+    Gpu { address: u64, bytes: u64 },
+}
 
 /// A value for Python, which may change its bytes.
 type Got<'py> = (String, &'static str, Vec<u64>, Bound<'py, PyByteArray>);
@@ -26,7 +33,21 @@ type Described = (String, &'static str, Vec<u64>);
 struct Taken {
     name: String,
     ty: TensorType,
-    bytes: Vec<u8>,
+    bytes: TakenBytes,
+}
+
+enum TakenBytes {
+    Host(Vec<u8>),
+    Gpu(DeviceBytes),
+}
+
+impl TakenBytes {
+    fn input(&self) -> InputBytes<'_> {
+        match self {
+            TakenBytes::Host(bytes) => InputBytes::Host(bytes),
+            TakenBytes::Gpu(at) => InputBytes::Gpu(*at),
+        }
+    }
 }
 
 /// What never changes about a session.
@@ -35,6 +56,7 @@ struct Facts {
     variables: Vec<Described>,
     outputs: Vec<Described>,
     device: String,
+    gpu: Option<u32>,
 }
 
 /// A compiled step on a device. It lives in a thread of its own, since a GPU's state belongs to a thread.
@@ -54,12 +76,16 @@ fn of_map(types: &BTreeMap<String, TensorType>) -> Vec<Described> {
 }
 
 fn taken(py: Python<'_>, given: Vec<Given>) -> PyResult<Vec<Taken>> {
-    let one = |(name, element, dims, buffer): Given| {
+    let one = |(name, element, dims, bytes): Given| {
         let known = ElementType::ALL.iter().find(|known| known.name() == element);
         let Some(&element) = known else {
             return Err(InputError::new_err(format!("`{name}`: there is no element type `{element}`")));
         };
-        Ok(Taken { name, ty: TensorType::new(element, dims), bytes: buffer.to_vec(py)? })
+        let bytes = match bytes {
+            GivenBytes::Host(buffer) => TakenBytes::Host(buffer.to_vec(py)?),
+            GivenBytes::Gpu { address, bytes } => TakenBytes::Gpu(DeviceBytes { address, bytes }),
+        };
+        Ok(Taken { name, ty: TensorType::new(element, dims), bytes })
     };
     given.into_iter().map(one).collect()
 }
@@ -76,6 +102,7 @@ impl Session {
             variables: of_map(session.variables()),
             outputs: described(session.outputs()),
             device: session.device(),
+            gpu: session.gpu(),
         };
         let made = Worker::new(py, move || compiled.session(device), told)?;
         let (worker, facts) = made.map_err(|error| raised(&error))?;
@@ -113,11 +140,16 @@ impl Session {
         &self.facts.device
     }
 
+    /// The number of the GPU that runs it; none on the host.
+    fn gpu(&self) -> Option<u32> {
+        self.facts.gpu
+    }
+
     /// Runs one step, and returns the outputs of these names.
     fn step<'py>(&self, py: Python<'py>, given: Vec<Given>, fetch: Vec<String>) -> PyResult<Vec<Got<'py>>> {
         let taken = taken(py, given)?;
         let outputs = self.call(py, move |session| {
-            session.advance(taken.iter().map(|one| (&*one.name, &one.ty, &one.bytes[..])))?;
+            session.advance(taken.iter().map(|one| (&*one.name, &one.ty, one.bytes.input())))?;
             let get = |name: String| Ok((name.clone(), session.get(&name)?));
             fetch.into_iter().map(get).collect::<Result<Vec<_>, Error>>()
         })?;
@@ -128,7 +160,7 @@ impl Session {
     fn set(&self, py: Python<'_>, given: Vec<Given>) -> PyResult<()> {
         let taken = taken(py, given)?;
         self.call(py, move |session| {
-            session.load_state(taken.iter().map(|one| (&*one.name, Some(&one.ty), &one.bytes[..])))
+            session.load_state(taken.iter().map(|one| (&*one.name, Some(&one.ty), one.bytes.input())))
         })
     }
 

@@ -1,6 +1,6 @@
 //! Runs programs: three concurrent streams on the host's processor, or all of them in one thread in bad orders.
 //!
-//! A [`HostSession`] runs a checked [`Program`](lmsc_ir::program::Program) on three threads, one per stream, step after step without
+//! A [`DeviceSession`] is a program on a device. A [`HostSession`] runs a checked [`Program`](lmsc_ir::program::Program) on three threads, one per stream, step after step without
 //! a pause; a [`Rehearsal`] runs any program in one thread, in orders as bad as its waits allow. Kernels are those of `lmsc-kernels`;
 //! `lmsc-cuda` runs programs on a GPU.
 //!
@@ -24,7 +24,9 @@ use lmsc_ir::program::{Stream, Wait};
 pub use chunks::{Fragmentation, Settled};
 pub use kernels::{NotReady, Unready, workspaces};
 pub use rehearse::Rehearsal;
-pub use session::{HostSession, RunError, StepObserver, Turn};
+pub use session::{
+    DeviceBytes, DeviceSession, HostSession, RunError, StepObserver, TimedLaunch, Turn, Unobserved,
+};
 
 /// Bandwidth between the two memories of the host, each direction by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

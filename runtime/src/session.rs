@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use lmsc_ir::program::{Checked, Given, Launch, Memory, Output, PlacedTensor, Program, Role, Stream};
+use lmsc_ir::program::{Action, Checked, Given, Launch, Memory, Output, PlacedTensor, Program, Role, Stream};
 use lmsc_ir::{Bytes, Data};
 use lmsc_kernels::kernel::StepContext;
 
@@ -204,21 +205,124 @@ impl<'a> Turn<'a> {
     }
 }
 
+/// A program with its memory on a device, which runs it step after step.
+///
+/// Values are elements in row-major order, little-endian.
+pub trait DeviceSession {
+    /// The program. It no longer holds the model's data.
+    fn program(&self) -> &Checked;
+
+    /// The device's name: `host`, or what its vendor calls it, with its architecture.
+    fn device(&self) -> String;
+
+    /// Memory that the chunks take; none if the program runs in one arena.
+    fn fragmentation(&self) -> Option<Fragmentation>;
+
+    /// Bytes of workspace that a command of the compute stream uses; a library may need less than a plan gives it.
+    fn workspace(&self, command: u32) -> u64;
+
+    /// Number of steps that have been run, before and by this session.
+    fn steps(&self) -> u64;
+
+    /// Sets the number of steps that have been run.
+    fn set_steps(&mut self, steps: u64);
+
+    /// Sets the seed of random operators, used together with node and step.
+    fn set_seed(&mut self, seed: u64);
+
+    /// Sets whether to record the times of each command.
+    fn set_traces(&mut self, traces: bool);
+
+    /// Sets whether operators whose results a closed gate multiplies are left out of a step ([`lmsc_ir::program::Gates`]). A device
+    /// that always computes them ignores it.
+    fn skip_closed(&mut self, _skips: bool) {}
+
+    /// The value of a given tensor or of an output, between runs; none if there is none of this name.
+    ///
+    /// # Errors
+    /// [`RunError::Device`].
+    fn get(&mut self, name: &str) -> Result<Option<Vec<u8>>, RunError>;
+
+    /// Sets a given tensor, between runs; false if there is none of this name and size.
+    ///
+    /// # Errors
+    /// [`RunError::Device`].
+    fn set(&mut self, name: &str, bytes: &[u8]) -> Result<bool, RunError>;
+
+    /// Sets a given tensor, between runs, to bytes in the memory of the same device, after all work before in its default stream;
+    /// false if there is none of this name and size.
+    ///
+    /// # Errors
+    /// [`RunError::Device`], also if not all of the bytes are memory of this device.
+    fn set_within(&mut self, _name: &str, _at: DeviceBytes) -> Result<bool, RunError> {
+        Err(RunError::Device(format!("{} has no memory of its own that others could write", self.device())))
+    }
+
+    /// Runs `steps` steps, overlapping, or fewer if the observer ends the run, and waits for the last to end.
+    ///
+    /// # Errors
+    /// [`RunError::Stopped`], with the observer's message; [`RunError::Device`], [`RunError::Copy`], [`RunError::NoThread`].
+    fn run(&mut self, steps: u64, observer: &mut dyn StepObserver) -> Result<Measurements, RunError>;
+
+    /// Runs one step, whichever thread calls.
+    ///
+    /// # Errors
+    /// As [`DeviceSession::run`].
+    fn step(&mut self) -> Result<(), RunError> {
+        self.run(1, &mut Unobserved).map(drop)
+    }
+
+    /// The duration of each launch of a step, the median over `steps` steps after a first one, and the durations of those steps.
+    /// Afterwards the values of variables may be meaningless.
+    ///
+    /// # Errors
+    /// As [`DeviceSession::run`].
+    fn time_launches(&mut self, steps: u64) -> Result<(Vec<TimedLaunch>, Vec<Duration>), RunError>;
+}
+
+/// Duration of one launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimedLaunch {
+    /// The first and the last command of the compute stream whose kernels the launch contains; mostly the same one.
+    pub commands: [u32; 2],
+    /// Duration of one launch.
+    pub time: Duration,
+}
+
+/// An observer that does nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unobserved;
+
+impl StepObserver for Unobserved {
+    fn turn(&mut self, _turn: &mut Turn<'_>) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Bytes in the memory of a device that another program part has written there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceBytes {
+    /// The device's address of the first.
+    pub address: u64,
+    /// Number of bytes.
+    pub bytes: u64,
+}
+
 /// A program on the host, with the values of its variables.
 #[derive(Debug)]
 pub struct HostSession {
     host: Host,
     names: BTreeMap<String, (Memory, PlacedTensor)>,
     /// Use of chunks, if the program runs in chunks.
-    pub fragmentation: Option<Fragmentation>,
+    fragmentation: Option<Fragmentation>,
     /// Whether an earlier run has left outputs.
     has_left: bool,
     /// Number of steps that have been run.
     steps: u64,
     /// The seed of random operators, used together with node and step.
-    pub seed: u64,
+    seed: u64,
     /// Whether to record the times of each command.
-    pub traces: bool,
+    traces: bool,
 }
 
 impl HostSession {
@@ -296,59 +400,98 @@ impl HostSession {
             traces: false,
         })
     }
+}
 
-    /// The program.
-    pub fn program(&self) -> &Checked {
+impl DeviceSession for HostSession {
+    fn program(&self) -> &Checked {
         self.host.program()
     }
 
-    /// Number of steps that have been run, before and by this session.
-    pub fn steps(&self) -> u64 {
+    fn device(&self) -> String {
+        "host".to_owned()
+    }
+
+    fn fragmentation(&self) -> Option<Fragmentation> {
+        self.fragmentation
+    }
+
+    fn workspace(&self, command: u32) -> u64 {
+        match &self.host.program().stream(Stream::Compute)[command as usize].action {
+            Action::Launch(launch) => launch.workspace.end - launch.workspace.start,
+            Action::Copy(_) | Action::Turn => 0,
+        }
+    }
+
+    fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Sets the number of steps that have been run.
-    pub fn set_steps(&mut self, steps: u64) {
+    fn set_steps(&mut self, steps: u64) {
         self.steps = steps;
     }
 
-    /// Sets whether operators whose results a closed gate multiplies are left out of a step ([`lmsc_ir::program::Gates`]).
-    /// Otherwise they are computed, and their results multiplied by 0.
-    pub fn skip_closed(&mut self, skips: bool) {
+    fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+
+    fn set_traces(&mut self, traces: bool) {
+        self.traces = traces;
+    }
+
+    fn skip_closed(&mut self, skips: bool) {
         self.host.skips_closed = skips;
     }
 
-    /// The value of a given tensor or of an output of this name, between runs.
-    pub fn get(&mut self, name: &str) -> Option<Vec<u8>> {
-        let (memory, tensor) = self.names.get(name)?;
-        Some(match tensor.span() {
+    fn get(&mut self, name: &str) -> Result<Option<Vec<u8>>, RunError> {
+        let Some((memory, tensor)) = self.names.get(name) else { return Ok(None) };
+        Ok(Some(match tensor.span() {
             Some(span) => self.host.bytes(*memory, span).to_vec(),
             None => self.host.known(tensor).to_vec(),
-        })
+        }))
     }
 
-    /// Sets a given tensor, between runs; false if there is none of this name and size.
-    pub fn set(&mut self, name: &str, bytes: &[u8]) -> bool {
-        let Some((memory, tensor)) = self.names.get(name) else { return false };
+    fn set(&mut self, name: &str, bytes: &[u8]) -> Result<bool, RunError> {
+        let Some((memory, tensor)) = self.names.get(name) else { return Ok(false) };
         if tensor.bytes() != bytes.len() as u64 {
-            return false;
+            return Ok(false);
         }
         if let Some(span) = tensor.span() {
             self.host.bytes(*memory, span).copy_from_slice(bytes);
         }
-        true
+        Ok(true)
     }
 
-    /// Runs `steps` steps, overlapping, or fewer if the watch ends the run, and waits for the last to end.
-    ///
-    /// # Errors
-    /// [`RunError::Stopped`], with the message of the watch; [`RunError::Copy`]; [`RunError::NoThread`].
-    pub fn run(&mut self, steps: u64, watch: &mut dyn StepObserver) -> Result<Measurements, RunError> {
+    fn run(&mut self, steps: u64, observer: &mut dyn StepObserver) -> Result<Measurements, RunError> {
         let start = StepContext { number: self.steps, seed: self.seed };
         let what = Drive { steps, start, has_left: self.has_left, traces: self.traces };
-        let measured = drive(&self.host, self.host.program(), what, watch)?;
+        let measured = drive(&self.host, self.host.program(), what, observer)?;
         self.has_left = true;
         self.steps += measured.steps.len() as u64;
         Ok(measured)
+    }
+
+    fn step(&mut self) -> Result<(), RunError> {
+        lmsc_kernels::on_compute_thread(|| self.run(1, &mut Unobserved)).map(drop)
+    }
+
+    fn time_launches(&mut self, steps: u64) -> Result<(Vec<TimedLaunch>, Vec<Duration>), RunError> {
+        self.traces = true;
+        let ran = self.run(1 + steps, &mut Unobserved)?;
+        // From the end of the previous command: the gap between two commands is part of the operators' time. Waits for copies are
+        // not.
+        let mut times: BTreeMap<u32, Vec<Duration>> = BTreeMap::new();
+        let mut before = Duration::ZERO;
+        for event in ran.events.iter().filter(|event| event.stream == Stream::Compute) {
+            if event.step > 0 {
+                let stalled = event.begun.saturating_sub(event.waited);
+                times.entry(event.command).or_default().push(event.ended.saturating_sub(before + stalled));
+            }
+            before = event.ended;
+        }
+        let launches = times.into_iter().map(|(command, mut times)| {
+            times.sort_unstable();
+            TimedLaunch { commands: [command; 2], time: times[times.len() / 2] }
+        });
+        Ok((launches.collect(), ran.steps[1..].to_vec()))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use lmsc_cuda::{self as cuda, Timed};
+use lmsc_cuda as cuda;
 use lmsc_ir::program::{Checked, Program, Stream};
 use lmsc_ir::{Bytes, Graph, words};
 use lmsc_onnx::key;
@@ -14,7 +14,7 @@ use lmsc_plan::cost::{MeasuredCost, Profile, signature};
 use lmsc_plan::problem::Duplex;
 use lmsc_plan::target::TargetLink;
 use lmsc_plan::{Costs, planners};
-use lmsc_runtime::{RunError, StepObserver, Turn};
+use lmsc_runtime::{RunError, TimedLaunch};
 
 use super::runner::Runner;
 use super::tensors::{self, Files};
@@ -67,20 +67,21 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     let session = Runner::new(program, device, &options, unlimited, budget.map(|budget| budget.0));
     let mut session = session.map_err(|e| not_ready(&subject, e))?;
     for (name, ty) in &open {
-        session.set(name, &synthetic(name, ty, 0));
+        session.set(name, &synthetic(name, ty, 0))?;
     }
-    tensors::let_go(&mut graph, &mut files, |name, bytes| _ = session.set(name, bytes))?;
-    let (mut times, steps) =
-        measured(&mut session, &graph, &cx, args.steps).map_err(|e| not_ready(&subject, e))?;
+    tensors::let_go(&mut graph, &mut files, |name, bytes| session.set(name, bytes))?;
+    let timed = session.session().time_launches(args.steps);
+    let (timed, steps) = timed.map_err(|e| not_ready(&subject, e))?;
+    let mut times = shares(session.program(), &graph, &cx, &timed);
 
     // Nodes of one signature may find their operands in caches or not; the mean is correct for their sum.
     let mut by_signature: BTreeMap<String, (Vec<Duration>, u64)> = BTreeMap::new();
-    for (index, launch) in session.program().launches() {
+    for (index, launch) in session.program().clone().launches() {
         let Some(node) = graph.node_named(&launch.node) else { continue };
         let entry = by_signature.entry(signature(&graph, graph.node(node))).or_default();
         entry.0.push(times.remove(&index).unwrap_or_default());
         // Workspace that the kernel does not use need not be planned.
-        entry.1 = entry.1.max(session.workspace(index, launch));
+        entry.1 = entry.1.max(session.session().workspace(index));
     }
     let mut profile = Profile::new(session.device(), Some(link));
     let count = by_signature.len();
@@ -132,46 +133,16 @@ fn fitted(graph: &mut Graph, args: &CalibrateArgs, planned: Option<Bytes>) -> Re
     Ok(cx)
 }
 
-/// The time of each computing command, and the times of the steps.
-fn measured(
-    session: &mut Runner,
-    graph: &Graph,
-    cx: &PassCx,
-    steps: u64,
-) -> Result<(BTreeMap<u32, Duration>, Vec<Duration>), RunError> {
-    if let Runner::Cuda(session) = session {
-        // The first step runs with cold memory and caches.
-        let ran = session.run(1 + steps, &mut Nobody)?;
-        let timed = session.time(steps)?;
-        return Ok((shares(session.program(), graph, cx, &timed), ran.steps[1..].to_vec()));
-    }
-    session.set_traces(true);
-    let ran = session.run(1 + steps, &mut Nobody)?;
-    // From the end of the previous command: the gap between two commands is part of the operators' time. Waits for
-    // copies are not.
-    let mut times: BTreeMap<u32, Vec<Duration>> = BTreeMap::new();
-    let mut before = Duration::ZERO;
-    for event in ran.events.iter().filter(|e| e.stream == Stream::Compute) {
-        if event.step > 0 {
-            let stalled = event.begun.saturating_sub(event.waited);
-            times.entry(event.command).or_default().push(event.ended.saturating_sub(before + stalled));
-        }
-        before = event.ended;
-    }
-    let times = times.into_iter().map(|(command, times)| (command, median(times))).collect();
-    Ok((times, ran.steps[1..].to_vec()))
-}
-
 /// The time of each command. A launch that fuses several commands is divided among them in proportion to their
 /// times in the target's model, so that their sum is the measured time.
-fn shares(program: &Program, graph: &Graph, cx: &PassCx, timed: &[Timed]) -> BTreeMap<u32, Duration> {
+fn shares(program: &Program, graph: &Graph, cx: &PassCx, timed: &[TimedLaunch]) -> BTreeMap<u32, Duration> {
     let costs = Costs::of(graph, &cx.target(), None);
     let weights: BTreeMap<u32, u64> = program
         .launches()
         .filter_map(|(index, launch)| Some((index, costs.nanos(graph.node_named(&launch.node)?).max(1))))
         .collect();
     let mut times = BTreeMap::new();
-    for Timed { commands: [first, last], time } in timed {
+    for TimedLaunch { commands: [first, last], time } in timed {
         let all: u64 = weights.range(first..=last).map(|(_, &weight)| weight).fold(0, u64::saturating_add);
         for (&command, &weight) in weights.range(first..=last) {
             times.insert(command, time.mul_f64(weight as f64 / all.max(1) as f64));
@@ -202,15 +173,6 @@ fn costs_text(costs: cuda::Overheads) -> String {
         micros(costs.device_memory) / 1e3,
         micros(costs.pinned_memory) / 1e3
     )
-}
-
-/// A watch that does nothing.
-struct Nobody;
-
-impl StepObserver for Nobody {
-    fn turn(&mut self, _: &mut Turn<'_>) -> Result<(), String> {
-        Ok(())
-    }
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {

@@ -141,8 +141,12 @@ impl Checkpoint {
         let small = self.small.iter().map(|(name, (ty, _))| (name.clone(), ty.clone()));
         let types = variables.chain(small).collect();
         tensors::write(path, &types, Some(says), |name| match self.small.get(name) {
-            Some((_, bytes)) => bytes.clone(),
-            None => session.get(name).unwrap_or_default().into(),
+            Some((_, bytes)) => Ok(bytes.clone()),
+            None => session
+                .session()
+                .get(name)
+                .map(|bytes| bytes.unwrap_or_default().into())
+                .map_err(std::io::Error::other),
         })
     }
 }

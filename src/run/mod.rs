@@ -37,7 +37,7 @@ use checkpoint::{Checkpoint, Origin, Value};
 pub use launches::launches;
 use report::{Prediction, Report};
 use runner::Runner;
-pub use session::{Session, TensorData};
+pub use session::{InputBytes, Session, TensorData};
 pub use synthetic::synthetic;
 use tensors::{Files, Tensors};
 use watch::{Fetches, Stored, Watcher, steps_input};
@@ -202,8 +202,8 @@ impl Job<'_> {
         let prediction = Prediction::new(&self.graph, cx, bandwidth, &groups);
         let (mut session, open, [arena, extent]) = self.open(program, bandwidth)?;
         let graph = &self.graph;
-        session.set_traces(options.trace.is_some() || page.is_some());
-        session.skip_closed(options.skip_closed);
+        session.session().set_traces(options.trace.is_some() || page.is_some());
+        session.session().skip_closed(options.skip_closed);
         let Prepared { feed, drawn, checkpoint, variables } = prepare(options, graph, &mut session, &open)?;
         let (first, steps) = (session.steps(), options.steps.unwrap_or(STEPS));
         let reborrowed = out.as_mut().map(|out| &mut **out as &mut dyn Write);
@@ -225,9 +225,9 @@ impl Job<'_> {
         steps_and_saves.save(&mut session)?;
         // Fetched values are those of the last step; they are not written if a signal ended the run before it.
         if let (Some(path), Some(fetches), true) = (&options.out, fetches, done == steps) {
-            let fetched = all_fetched(&mut session, fetched, &fetches);
+            let fetched = all_fetched(&mut session, fetched, &fetches)?;
             let types = fetched.iter().map(|(name, stored)| (name.clone(), stored.ty.clone())).collect();
-            tensors::write(path, &types, None, |name| fetched[name].bytes.clone())?;
+            tensors::write(path, &types, None, |name| Ok(fetched[name].bytes.clone()))?;
         }
         if let Some(path) = &options.trace {
             let trace = trace::trace(session.program(), &measured.events).to_string();
@@ -285,7 +285,7 @@ impl Job<'_> {
         check()?;
         let session = Runner::new(program, device, options, link, cx.whole_budget().map(|budget| budget.0));
         let mut session = session.map_err(|e| not_ready(&self.subject(), e))?;
-        let set = |name: &str, bytes: &[u8]| _ = session.set(name, bytes);
+        let set = |name: &str, bytes: &[u8]| session.set(name, bytes);
         tensors::let_go(&mut self.graph, &mut self.files, set)?;
         check()?;
         Ok((session, open, sizes))
@@ -353,7 +353,7 @@ impl Steps<'_> {
             let done = ran.steps.len() as u64;
             measured.append(ran);
             if done > 0 {
-                watch.ended(session);
+                watch.ended(session)?;
             }
             if done < asked || done == left {
                 watch.bar.finish_and_clear();
@@ -551,14 +551,14 @@ fn prepare(args: &RunOptions, graph: &Graph, session: &mut Runner, open: &Open) 
         args.resume.as_deref().map(|path| Ok::<_, Error>((path, Tensors::read(path)?))).transpose()?;
     let before = resumed.as_ref().map(|(path, tensors)| checkpoint::says(path, tensors)).transpose()?;
     let seed = seed(args, before.as_ref())?;
-    session.set_seed(seed);
+    session.session().set_seed(seed);
     let names = Names::of(session.program());
     if let Some(path) = &args.save {
         tensors::check_types(path, names.variables.iter().map(|(name, ty)| (&**name, ty)))?;
     }
     let checkpoint = Checkpoint::new(seed, session.device(), args.skip_closed);
     let mut first = First { session, names, checkpoint, drawn: BTreeMap::new(), feed: Feed::new() };
-    first.draw(open, seed);
+    first.draw(open, seed)?;
     first.give(args.params.as_deref(), false)?;
     first.give(args.feeds.as_deref(), true)?;
     first.batches(args.data.as_deref().filter(|path| *path != Path::new("synthetic")))?;
@@ -570,7 +570,7 @@ fn prepare(args: &RunOptions, graph: &Graph, session: &mut Runner, open: &Open) 
     }
     if let (Some((path, tensors)), Some(before)) = (&resumed, &before) {
         first.resume(path, tensors)?;
-        first.session.set_steps(before.steps);
+        first.session.session().set_steps(before.steps);
     }
     let First { session: _, names, mut checkpoint, drawn, feed } = first;
     let prepared = drawn.keys().cloned().collect();
@@ -604,12 +604,13 @@ struct First<'a> {
 
 impl First<'_> {
     /// Sets random values for all inputs and initializers for which the model has no bytes.
-    fn draw(&mut self, open: &Open, seed: u64) {
+    fn draw(&mut self, open: &Open, seed: u64) -> Result<(), Error> {
         for (name, ty) in open {
             let bytes = synthetic(name, ty, seed);
-            self.session.set(name, &bytes);
+            self.session.set(name, &bytes)?;
             self.drawn.insert(name.clone(), Value::new(Origin::Drawn, &bytes));
         }
+        Ok(())
     }
 
     /// Sets the tensors of --params, or those of --feeds, which are fed to every step.
@@ -619,7 +620,7 @@ impl First<'_> {
         let tensors = given(path, &self.names.settable, many)?;
         for (name, ty) in tensors.types() {
             let bytes = tensors.bytes(name)?;
-            self.session.set(name, &bytes);
+            self.session.set(name, &bytes)?;
             self.drawn.remove(name);
             if !self.names.variables.contains_key(name) {
                 self.checkpoint.give(name, ty, &bytes);
@@ -664,7 +665,7 @@ impl First<'_> {
                 continue;
             }
             let bytes = tensors.bytes(name)?;
-            self.session.set(name, &bytes);
+            self.session.set(name, &bytes)?;
             self.drawn.remove(name);
             if !self.names.variables.contains_key(name) {
                 self.checkpoint.give(name, ty, &bytes);
@@ -763,13 +764,13 @@ fn all_fetched(
     session: &mut Runner,
     mut fetched: BTreeMap<String, Stored>,
     fetches: &Fetches,
-) -> BTreeMap<String, Stored> {
+) -> Result<BTreeMap<String, Stored>, Error> {
     for (computed, names) in fetches {
         for (name, ty) in names.iter().filter(|(name, _)| !fetched.contains_key(name)).collect::<Vec<_>>() {
-            if let Some(bytes) = session.get(computed) {
+            if let Some(bytes) = session.get(computed)? {
                 fetched.insert(name.clone(), Stored { ty: ty.clone(), bytes: bytes.into() });
             }
         }
     }
-    fetched
+    Ok(fetched)
 }

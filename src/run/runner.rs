@@ -3,19 +3,22 @@
 use std::cmp::Reverse;
 
 use lmsc_cuda::{self as cuda, KernelCompiler, LibraryFacts};
-use lmsc_ir::program::{Action, Checked, Launch, Program, Stream};
-use lmsc_runtime::{Fragmentation, HostLink, HostSession, Measurements, RunError, StepObserver, Turn};
+use lmsc_ir::program::{Action, Checked, Program, Stream};
+use lmsc_runtime::{
+    DeviceBytes, DeviceSession, Fragmentation, HostLink, HostSession, Measurements, RunError, StepObserver,
+};
 
 use crate::cli::{Device, RunOptions};
-use crate::load;
+use crate::{Code, Error, load};
 
-/// A session on the host, or on a device of CUDA.
-pub(super) enum Runner {
-    Host(Box<HostSession>),
-    Cuda(Box<cuda::CudaSession>),
+/// A program on the device that was asked for.
+pub(super) struct Runner {
+    session: Box<dyn DeviceSession>,
+    gpu: Option<Gpu>,
 }
 
 /// Facts about a GPU.
+#[derive(Clone)]
 pub(super) struct Gpu {
     /// The vendor's name for it.
     pub(super) name: String,
@@ -42,23 +45,37 @@ fn waits_for_copies(program: &Program) -> Vec<(u32, usize)> {
     found.into_iter().map(|(_, command, wait)| (command, wait)).collect()
 }
 
-/// A watch that does nothing.
-struct Unwatched;
-
-impl StepObserver for Unwatched {
-    fn turn(&mut self, _turn: &mut Turn<'_>) -> Result<(), String> {
-        Ok(())
-    }
+/// The error of a value that could not be copied to the device, or from it.
+fn not_copied(error: &RunError) -> Error {
+    Error::new(Code::Failed, format!("a value cannot be copied: {error}"))
 }
 
-/// Calls the same method of either session.
-macro_rules! either {
-    ($runner:expr, $session:ident => $body:expr) => {
-        match $runner {
-            Runner::Host($session) => $body,
-            Runner::Cuda($session) => $body,
-        }
+/// The session on a GPU.
+fn on_gpu(
+    program: Checked,
+    options: cuda::CudaOptions,
+    run: &RunOptions,
+) -> Result<cuda::CudaSession, RunError> {
+    let compiler = KernelCompiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
+    // Without a driver, a compiler is useless, so a missing driver is reported first.
+    cuda::probe(options.ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
+    let compiler = compiler?;
+    let mut session = match run.chunk {
+        Some(chunk) => cuda::CudaSession::in_chunks(&program, options, &compiler, chunk.0, options.budget)?,
+        None => cuda::CudaSession::new(program, options, &compiler)?,
     };
+    load::warn(&session.fallbacks());
+    if let Some(count) = run.without_waits {
+        let waits = waits_for_copies(session.program());
+        if count > waits.len() {
+            let why = format!("--without-waits {count}: computing waits for {} copies", waits.len());
+            return Err(RunError::Stopped(why));
+        }
+        for &(command, wait) in &waits[..count] {
+            session.forget(Stream::Compute, command, wait);
+        }
+    }
+    Ok(session)
 }
 
 impl Runner {
@@ -70,130 +87,93 @@ impl Runner {
         link: HostLink,
         budget: Option<u64>,
     ) -> Result<Runner, RunError> {
-        Ok(match (device, options.chunk) {
-            (Device::Cuda { ordinal, graph, precision, own_kernels }, chunk) => {
-                let compiler =
-                    KernelCompiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
-                // Without a driver, a compiler is useless, so a missing driver is reported first.
-                cuda::probe(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
-                let (require_libraries, without_waits) = (options.require_libraries, options.without_waits);
-                let single_kernels = false;
-                let options = cuda::CudaOptions {
-                    ordinal,
-                    graph,
-                    precision,
-                    own_kernels,
-                    require_libraries,
-                    single_kernels,
-                    budget,
-                };
-                let compiler = compiler?;
-                let mut session = match chunk {
-                    Some(chunk) => {
-                        cuda::CudaSession::in_chunks(&program, options, &compiler, chunk.0, budget)?
-                    }
-                    None => cuda::CudaSession::new(program, options, &compiler)?,
-                };
-                load::warn(&session.fallbacks());
-                if let Some(count) = without_waits {
-                    let waits = waits_for_copies(session.program());
-                    if count > waits.len() {
-                        let all = waits.len();
-                        let why = format!("--without-waits {count}: computing waits for {all} copies");
-                        return Err(RunError::Stopped(why));
-                    }
-                    for &(command, wait) in &waits[..count] {
-                        session.forget(Stream::Compute, command, wait);
-                    }
-                }
-                Runner::Cuda(Box::new(session))
-            }
-            (Device::Host, Some(chunk)) => {
-                Runner::Host(Box::new(HostSession::in_chunks(&program, link, chunk.0, budget)?))
-            }
-            (Device::Host, None) => Runner::Host(Box::new(HostSession::new(program, link)?)),
-        })
+        let Device::Cuda { ordinal, graph, precision, own_kernels } = device else {
+            let session = match options.chunk {
+                Some(chunk) => HostSession::in_chunks(&program, link, chunk.0, budget)?,
+                None => HostSession::new(program, link)?,
+            };
+            return Ok(Runner { session: Box::new(session), gpu: None });
+        };
+        let (require_libraries, single_kernels) = (options.require_libraries, false);
+        let with = cuda::CudaOptions {
+            ordinal,
+            graph,
+            precision,
+            own_kernels,
+            require_libraries,
+            single_kernels,
+            budget,
+        };
+        let session = on_gpu(program, with, options)?;
+        let gpu = Gpu {
+            name: session.device_name().to_owned(),
+            products: session.products(),
+            convolutions: session.convolutions(),
+            libraries: session.libraries(),
+        };
+        Ok(Runner { session: Box::new(session), gpu: Some(gpu) })
+    }
+
+    /// The session.
+    pub(super) fn session(&mut self) -> &mut dyn DeviceSession {
+        &mut *self.session
     }
 
     pub(super) fn program(&self) -> &Checked {
-        either!(self, session => session.program())
+        self.session.program()
     }
 
-    /// The device: `host`, or the vendor's name of a GPU with its architecture.
     pub(super) fn device(&self) -> String {
-        match self {
-            Runner::Host(_) => "host".to_owned(),
-            Runner::Cuda(session) => format!("{} ({})", session.device(), session.architecture()),
-        }
+        self.session.device()
     }
 
     pub(super) fn steps(&self) -> u64 {
-        either!(self, session => session.steps())
+        self.session.steps()
     }
 
-    pub(super) fn set_steps(&mut self, steps: u64) {
-        either!(self, session => session.set_steps(steps));
-    }
-
-    pub(super) fn set_seed(&mut self, seed: u64) {
-        either!(self, session => session.seed = seed);
-    }
-
-    pub(super) fn set_traces(&mut self, traces: bool) {
-        either!(self, session => session.traces = traces);
-    }
-
-    /// Sets whether operators whose results a closed gate multiplies are skipped; only on the host.
-    pub(super) fn skip_closed(&mut self, skips: bool) {
-        if let Runner::Host(session) = self {
-            session.skip_closed(skips);
-        }
-    }
-
-    /// Facts about the GPU; `None` on the host.
+    /// The facts about the GPU; none on the host.
     pub(super) fn gpu(&self) -> Option<Gpu> {
-        match self {
-            Runner::Host(_) => None,
-            Runner::Cuda(session) => Some(Gpu {
-                name: session.device().to_owned(),
-                products: session.products(),
-                convolutions: session.convolutions(),
-                libraries: session.libraries(),
-            }),
-        }
-    }
-
-    /// The bytes of its workspace that a launch uses.
-    pub(super) fn workspace(&self, index: u32, launch: &Launch) -> u64 {
-        match self {
-            Runner::Host(_) => launch.workspace.end - launch.workspace.start,
-            Runner::Cuda(session) => session.workspace(index),
-        }
+        self.gpu.clone()
     }
 
     pub(super) fn fragmentation(&self) -> Option<Fragmentation> {
-        either!(self, session => session.fragmentation)
+        self.session.fragmentation()
     }
 
-    pub(super) fn get(&mut self, name: &str) -> Option<Vec<u8>> {
-        either!(self, session => session.get(name))
+    /// The value of a tensor; none if there is none of this name.
+    ///
+    /// # Errors
+    /// [`Code::Failed`] if the device fails.
+    pub(super) fn get(&mut self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        self.session.get(name).map_err(|error| not_copied(&error))
     }
 
-    pub(super) fn set(&mut self, name: &str, bytes: &[u8]) -> bool {
-        either!(self, session => session.set(name, bytes))
+    /// Sets a tensor; false if there is none of this name and size.
+    ///
+    /// # Errors
+    /// [`Code::Failed`] if the device fails.
+    pub(super) fn set(&mut self, name: &str, bytes: &[u8]) -> Result<bool, Error> {
+        self.session.set(name, bytes).map_err(|error| not_copied(&error))
     }
 
-    pub(super) fn run(&mut self, steps: u64, watch: &mut dyn StepObserver) -> Result<Measurements, RunError> {
-        either!(self, session => session.run(steps, watch))
+    /// Sets a tensor to bytes in the memory of the device; false if there is none of this name and size.
+    ///
+    /// # Errors
+    /// [`Code::Failed`] if the device fails, or if the bytes are not there.
+    pub(super) fn set_within(&mut self, name: &str, at: DeviceBytes) -> Result<bool, Error> {
+        self.session.set_within(name, at).map_err(|error| not_copied(&error))
     }
 
-    /// Runs one step; on the host, on the compute thread.
+    pub(super) fn run(
+        &mut self,
+        steps: u64,
+        observer: &mut dyn StepObserver,
+    ) -> Result<Measurements, RunError> {
+        self.session.run(steps, observer)
+    }
+
+    /// Runs one step, whichever thread calls.
     pub(super) fn step(&mut self) -> Result<(), RunError> {
-        match self {
-            Runner::Host(session) => {
-                lmsc_kernels::on_compute_thread(|| session.run(1, &mut Unwatched)).map(drop)
-            }
-            Runner::Cuda(session) => session.run(1, &mut Unwatched).map(drop),
-        }
+        self.session.step()
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use bytes::Bytes;
 use lmsc_ir::program::{ContentId, Role};
 use lmsc_ir::{TensorType, Type, words};
-use lmsc_runtime::RunError;
+use lmsc_runtime::{DeviceBytes, RunError};
 
 use super::checkpoint::{self, Checkpoint};
 use super::tensors::{self, Files, Tensors};
@@ -22,6 +22,43 @@ pub struct TensorData {
     pub ty: TensorType,
     /// The elements in row-major order, little-endian.
     pub bytes: Vec<u8>,
+}
+
+/// The elements of a value for a step, in row-major order, little-endian: on the host, or in the memory of the step's GPU.
+#[derive(Clone, Copy, Debug)]
+pub enum InputBytes<'a> {
+    /// On the host.
+    Host(&'a [u8]),
+    /// On the GPU that runs the step, after all work before in CUDA's default stream.
+    Gpu(DeviceBytes),
+}
+
+impl<'a> From<&'a [u8]> for InputBytes<'a> {
+    fn from(bytes: &'a [u8]) -> InputBytes<'a> {
+        InputBytes::Host(bytes)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [u8; N]> for InputBytes<'a> {
+    fn from(bytes: &'a [u8; N]) -> InputBytes<'a> {
+        InputBytes::Host(bytes)
+    }
+}
+
+impl<'a> From<&'a Vec<u8>> for InputBytes<'a> {
+    fn from(bytes: &'a Vec<u8>) -> InputBytes<'a> {
+        InputBytes::Host(bytes)
+    }
+}
+
+impl InputBytes<'_> {
+    /// Number of bytes.
+    fn count(self) -> u64 {
+        match self {
+            InputBytes::Host(bytes) => bytes.len() as u64,
+            InputBytes::Gpu(at) => at.bytes,
+        }
+    }
 }
 
 /// A compiled step on a device. Its state stays on the device between steps.
@@ -139,6 +176,14 @@ impl Session {
         self.runner.device()
     }
 
+    /// The number of the GPU that runs it; none on the host.
+    pub fn gpu(&self) -> Option<u32> {
+        match self.device {
+            Device::Host => None,
+            Device::Cuda { ordinal, .. } => Some(ordinal),
+        }
+    }
+
     /// The number of steps that have run.
     pub fn steps(&self) -> u64 {
         self.runner.steps()
@@ -146,13 +191,13 @@ impl Session {
 
     /// Sets the number of steps that have run, from which random operators and step counters continue.
     pub fn set_steps(&mut self, steps: u64) {
-        self.runner.set_steps(steps);
+        self.runner.session().set_steps(steps);
     }
 
     /// Sets the seed of random operators; they also depend on their node and the number of the step.
     pub fn set_seed(&mut self, seed: u64) {
         self.seed = seed;
-        self.runner.set_seed(seed);
+        self.runner.session().set_seed(seed);
     }
 
     /// The seed.
@@ -164,17 +209,26 @@ impl Session {
     ///
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind) with the name, if the step does not have it or the value has another type.
-    pub fn set(&mut self, name: &str, ty: Option<&TensorType>, bytes: &[u8]) -> Result<(), Error> {
+    pub fn set<'a>(
+        &mut self,
+        name: &str,
+        ty: Option<&TensorType>,
+        bytes: impl Into<InputBytes<'a>>,
+    ) -> Result<(), Error> {
+        let bytes = bytes.into();
         self.put(name, ty, bytes)?;
-        let ty = &self.settable[name];
         if !self.variables.contains_key(name) {
-            self.checkpoint.give(name, ty, &Bytes::copy_from_slice(bytes));
+            let bytes = match bytes {
+                InputBytes::Host(bytes) => bytes.to_vec(),
+                InputBytes::Gpu(_) => self.runner.get(name)?.unwrap_or_default(),
+            };
+            self.checkpoint.give(name, &self.settable[name], &Bytes::from(bytes));
         }
         Ok(())
     }
 
     /// Sets the value without a record in the checkpoint.
-    fn put(&mut self, name: &str, ty: Option<&TensorType>, bytes: &[u8]) -> Result<(), Error> {
+    fn put(&mut self, name: &str, ty: Option<&TensorType>, bytes: InputBytes<'_>) -> Result<(), Error> {
         let Some(expected) = self.settable.get(name) else {
             let instead =
                 words::instead(name, self.settable.keys().map(|name| &**name), "inputs and variables");
@@ -183,11 +237,14 @@ impl Session {
         if let Some(ty) = ty.filter(|ty| *ty != expected) {
             return Err(Error::new(Code::Values, format!("`{name}` is {ty}; expected {expected}")));
         }
-        if expected.byte_size().map(|size| size.0) != Some(bytes.len() as u64) {
-            let message = format!("`{name}` has {}; expected {expected}", words::count(bytes.len(), "byte"));
-            return Err(Error::new(Code::Values, message));
+        if expected.byte_size().map(|size| size.0) != Some(bytes.count()) {
+            let count = words::count(bytes.count() as usize, "byte");
+            return Err(Error::new(Code::Values, format!("`{name}` has {count}; expected {expected}")));
         }
-        self.runner.set(name, bytes);
+        match bytes {
+            InputBytes::Host(bytes) => self.runner.set(name, bytes)?,
+            InputBytes::Gpu(at) => self.runner.set_within(name, at)?,
+        };
         self.unset.remove(name);
         Ok(())
     }
@@ -202,7 +259,7 @@ impl Session {
             let instead = words::instead(name, names, "values");
             return Err(Error::new(Code::Values, format!("the step has no `{name}`; {instead}")));
         };
-        let bytes = self.runner.get(name).unwrap_or_default();
+        let bytes = self.runner.get(name)?.unwrap_or_default();
         Ok(TensorData { ty, bytes })
     }
 
@@ -225,19 +282,19 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::step`].
-    pub fn advance<'a, T: Into<Option<&'a TensorType>>>(
+    pub fn advance<'a, T: Into<Option<&'a TensorType>>, B: Into<InputBytes<'a>>>(
         &mut self,
-        inputs: impl IntoIterator<Item = (&'a str, T, &'a [u8])>,
+        inputs: impl IntoIterator<Item = (&'a str, T, B)>,
     ) -> Result<(), Error> {
         self.is_whole()?;
         let mut counter = self.counter.clone();
         for (name, ty, bytes) in inputs {
-            self.put(name, ty.into(), bytes)?;
+            self.put(name, ty.into(), bytes.into())?;
             self.checkpoint.forget(name);
             counter = counter.filter(|counter| counter != name);
         }
         if let Some(counter) = counter {
-            self.runner.set(&counter, &(self.runner.steps() as i64 + 1).to_le_bytes());
+            self.runner.set(&counter, &(self.runner.steps() as i64 + 1).to_le_bytes())?;
         }
         if let Some(first) = self.unset.first() {
             let count = words::count(self.unset.len(), "value");
@@ -282,9 +339,9 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::set`]; the tensors before the first fault are set.
-    pub fn load_state<'a>(
+    pub fn load_state<'a, B: Into<InputBytes<'a>>>(
         &mut self,
-        state: impl IntoIterator<Item = (&'a str, Option<&'a TensorType>, &'a [u8])>,
+        state: impl IntoIterator<Item = (&'a str, Option<&'a TensorType>, B)>,
     ) -> Result<(), Error> {
         state.into_iter().try_for_each(|(name, ty, bytes)| self.set(name, ty, bytes))
     }
@@ -325,10 +382,10 @@ impl Session {
         let names: Vec<String> = tensors.types().map(|(name, _)| name.to_owned()).collect();
         for name in names {
             let bytes = tensors.bytes(&name)?;
-            self.set(&name, None, &bytes)?;
+            self.set(&name, None, &bytes[..])?;
         }
         self.set_seed(before.seed);
-        self.runner.set_steps(before.steps);
+        self.runner.session().set_steps(before.steps);
         self.is_broken = false;
         Ok(())
     }

@@ -216,7 +216,7 @@ pub(super) fn write(
     path: &Path,
     types: &BTreeMap<String, TensorType>,
     says: Option<String>,
-    mut bytes: impl FnMut(&str) -> Bytes,
+    mut bytes: impl FnMut(&str) -> io::Result<Bytes>,
 ) -> Result<(), Error> {
     let mut order = Vec::new();
     for (name, ty) in types {
@@ -239,7 +239,7 @@ pub(super) fn write(
         file.write_all(&(header.len() as u64).to_le_bytes())?;
         file.write_all(&header)?;
         for (_, name, ty) in &order {
-            let bytes = bytes(name);
+            let bytes = bytes(name)?;
             if bytes.len() as u64 != ty.byte_size().unwrap_or_default().0 {
                 return Err(io::Error::other(format!("the bytes of `{name}` are missing")));
             }
@@ -324,7 +324,7 @@ pub(super) fn inline_small(graph: &mut Graph, files: &mut Files) -> Result<(), E
 pub(super) fn let_go(
     graph: &mut Graph,
     files: &mut Files,
-    mut set: impl FnMut(&str, &[u8]),
+    mut set: impl FnMut(&str, &[u8]) -> Result<bool, Error>,
 ) -> Result<(), Error> {
     for index in 0..graph.initializers.len() {
         let name = graph.value(graph.initializers[index].value).name.clone();
@@ -335,7 +335,8 @@ pub(super) fn let_go(
         }
         if let Data::External { location, offset, length } = &initializer.data {
             let bytes = files.read(&name, location, *offset, *length)?;
-            set(&name, &bytes);
+            // The program has only what the step uses.
+            set(&name, &bytes)?;
             initializer.data = Data::Inline(bytes);
         }
         let digest = initializer.data.digest().unwrap_or_default();

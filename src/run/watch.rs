@@ -74,9 +74,15 @@ impl<'a> Watcher<'a> {
     }
 
     /// Keeps the loss of the last step.
-    pub(super) fn ended(&mut self, session: &mut Runner) {
-        let loss = self.loss.as_ref().and_then(|loss| session.get(loss));
-        self.losses.extend(loss.as_deref().and_then(float));
+    ///
+    /// # Errors
+    /// [`Code::Failed`](crate::Code) if the device fails.
+    pub(super) fn ended(&mut self, session: &mut Runner) -> Result<(), Error> {
+        if let Some(loss) = &self.loss {
+            let bytes = session.get(loss)?;
+            self.losses.extend(bytes.as_deref().and_then(float));
+        }
+        Ok(())
     }
 
     /// Prints the loss of the last step, with this number.

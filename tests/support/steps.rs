@@ -7,7 +7,7 @@ use lmsc_ir::program::{Checked, Program, Role};
 use lmsc_ir::{Bytes, Graph};
 use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, lower};
 use lmsc_plan::planners::planner;
-use lmsc_runtime::{HostLink, HostSession, Rehearsal, StepObserver, Turn, workspaces};
+use lmsc_runtime::{DeviceSession, HostLink, HostSession, Rehearsal, StepObserver, Turn, workspaces};
 
 /// How many steps are run.
 pub(crate) const STEPS: u64 = 3;
@@ -121,14 +121,14 @@ pub(crate) fn execute<V>(program: Program, skips: bool, keep: impl Fn(&[u8]) -> 
     let (outputs, given) = names(&program);
     let mut session = HostSession::new(Checked::new(program.clone()).unwrap(), HostLink::default())
         .unwrap_or_else(|e| panic!("{e}"));
-    session.seed = 5;
+    session.set_seed(5);
     session.skip_closed(skips);
-    start(&program, |name, bytes| session.set(name, bytes));
+    start(&program, |name, bytes| session.set(name, bytes).unwrap());
     let mut feeder = Feeder::new(&program, &keep);
     let measured = session.run(STEPS, &mut feeder).unwrap();
     let mut steps = feeder.steps;
     let mut of = |names: &[String]| -> Values<V> {
-        names.iter().map(|name| (name.clone(), keep(&session.get(name).unwrap()))).collect()
+        names.iter().map(|name| (name.clone(), keep(&session.get(name).unwrap().unwrap()))).collect()
     };
     steps.push(of(&outputs));
     (Left { outputs: steps, given: of(&given) }, measured.peak)

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 use cudarc::driver::sys::{
     self, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec,
     CUmemAccessDesc, CUmemAllocationGranularity_flags, CUmemAllocationProp, CUmemGenericAllocationHandle,
-    CUmodule, CUresult, CUstream, CUstreamCaptureMode,
+    CUmodule, CUpointer_attribute, CUresult, CUstream, CUstreamCaptureMode,
 };
 
 use super::library::functions;
@@ -68,4 +68,10 @@ functions! { Mappings:
     cuMemRelease(handle: CUmemGenericAllocationHandle) -> CUresult;
     cuMemSetAccess(at: CUdeviceptr, bytes: usize, access: *const CUmemAccessDesc, count: usize) -> CUresult;
     cuMemUnmap(at: CUdeviceptr, bytes: usize) -> CUresult;
+}
+
+// These take over what another part of the program has on the device; stand-ins for a driver may lack them.
+functions! { Foreign:
+    cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream) -> CUresult;
+    cuPointerGetAttribute(value: *mut c_void, which: CUpointer_attribute, at: CUdeviceptr) -> CUresult;
 }

@@ -10,15 +10,16 @@ use cudarc::driver::sys::{
     CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUevent_flags_enum, CUfunction, CUgraph,
     CUgraphExec, CUmemAccess_flags_enum, CUmemAccessDesc, CUmemAllocationGranularity_flags_enum,
     CUmemAllocationHandleType_enum, CUmemAllocationProp, CUmemAllocationProp_st__bindgen_ty_1,
-    CUmemAllocationType_enum, CUmemGenericAllocationHandle, CUmemLocation, CUmemLocationType_enum, CUmodule,
-    CUresult, CUstream, CUstream_flags_enum, CUstreamCaptureMode_enum,
+    CUmemAllocationType_enum, CUmemGenericAllocationHandle, CUmemLocation, CUmemLocationType_enum,
+    CUmemorytype_enum, CUmodule, CUpointer_attribute_enum, CUresult, CUstream, CUstream_flags_enum,
+    CUstreamCaptureMode_enum,
 };
 use lmsc_ir::Bytes;
 use lmsc_ir::program::{Mapping, Stream};
 use rayon::prelude::*;
 
 use super::BLOCK;
-use super::calls::{Cuda, Mappings};
+use super::calls::{Cuda, Foreign, Mappings};
 use super::library::{LibraryFacts, Missing, Opened};
 
 /// Possible names of the driver's library.
@@ -32,6 +33,8 @@ struct Driver {
     elapsed: unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> CUresult,
     /// The functions that map chunks, or the name of a missing one.
     mappings: Result<Mappings, &'static str>,
+    /// The functions that take over what others have on the device, or the name of a missing one.
+    foreign: Result<Foreign, &'static str>,
     facts: LibraryFacts,
 }
 
@@ -46,6 +49,11 @@ fn driver() -> &'static Driver {
 /// The driver's functions that map chunks, which [`Gpu::granularity`] has checked.
 fn mappings() -> &'static Mappings {
     driver().mappings.as_ref().expect("it is asked for the granularity of chunks first")
+}
+
+/// The driver's functions that take over what others have on the device.
+fn foreign() -> Result<&'static Foreign, String> {
+    driver().foreign.as_ref().map_err(|name| format!("the driver has no {name}"))
 }
 
 impl Driver {
@@ -73,7 +81,7 @@ impl Driver {
         let version = format!("{}.{}", version / 1000, version / 10 % 100);
         let elapsed = elapsed.map_err(old)?;
         let facts = LibraryFacts { name: "CUDA driver", version, path };
-        Ok(Driver { cuda, elapsed, mappings: Mappings::of(library), facts })
+        Ok(Driver { cuda, elapsed, mappings: Mappings::of(library), foreign: Foreign::of(library), facts })
     }
 }
 
@@ -384,6 +392,51 @@ impl Gpu {
         check("cuMemcpyDtoHAsync", unsafe {
             driver().cuda.cuMemcpyDtoHAsync_v2(to.cast::<c_void>(), from, bytes as usize, stream)
         })
+    }
+
+    /// The address, if all of these bytes are memory of this device.
+    pub(super) fn checked(&self, at: CUdeviceptr, bytes: u64) -> Result<CUdeviceptr, String> {
+        let foreign = foreign()?;
+        let attribute = |at, which| {
+            let mut value: u32 = 0;
+            // SAFETY: both attributes are numbers of this size, which may be written; the driver judges any address.
+            let asked =
+                unsafe { foreign.cuPointerGetAttribute((&raw mut value).cast::<c_void>(), which, at) };
+            (asked == CUresult::CUDA_SUCCESS).then_some(value)
+        };
+        let is_here = |at| {
+            attribute(at, CUpointer_attribute_enum::CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+                == Some(CUmemorytype_enum::CU_MEMORYTYPE_DEVICE as u32)
+                && attribute(at, CUpointer_attribute_enum::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+                    == u32::try_from(self.device).ok()
+        };
+        let last = at.checked_add(bytes.saturating_sub(1));
+        match last.filter(|&last| bytes == 0 || is_here(at) && is_here(last)) {
+            Some(_) => Ok(at),
+            None => Err(format!("the {bytes} bytes at {at:#x} are not memory of this device")),
+        }
+    }
+
+    /// Waits for the work in the context's default stream.
+    pub(super) fn wait_for_default_stream(&self) -> Result<(), String> {
+        // SAFETY: null is the default stream.
+        check("cuStreamSynchronize", unsafe { driver().cuda.cuStreamSynchronize(null_mut()) })
+    }
+
+    /// Copies within the device when the stream reaches this point.
+    ///
+    /// # Safety
+    /// Both memories have that many bytes, which stay allocated, and those copied are not written until the copy is done.
+    pub(super) unsafe fn within(
+        &self,
+        stream: Stream,
+        to: CUdeviceptr,
+        from: CUdeviceptr,
+        bytes: u64,
+    ) -> Result<(), String> {
+        let (foreign, stream) = (foreign()?, self.stream(stream));
+        // SAFETY: as the caller promises.
+        check("cuMemcpyDtoDAsync", unsafe { foreign.cuMemcpyDtoDAsync_v2(to, from, bytes as usize, stream) })
     }
 
     /// Runs a kernel when the stream reaches this point.

@@ -36,7 +36,7 @@ pub use recipe::{
     Address, AddressBase, Arg, Call, Convolution, Each, Factor, Filter, FloatType, Found, Indexing,
     KernelLaunch, Product, Recipe, SCRATCH_ALIGNMENT,
 };
-pub use session::{CudaOptions, CudaSession, Group, Precision, Timed, fused, groups};
+pub use session::{CudaOptions, CudaSession, Group, Precision, fused, groups};
 pub use table::{operators, prepare};
 
 use std::collections::BTreeMap;

@@ -17,7 +17,10 @@ use lmsc_ir::program::{
 use lmsc_ir::{Bytes, Data};
 use lmsc_runtime::device::Tensors;
 use lmsc_runtime::kernels::{Known, keep_asked_for, prepared};
-use lmsc_runtime::{self as run, Fragmentation, Measurements, RunError, Settled, StepObserver, Turn, pages};
+use lmsc_runtime::{
+    self as run, DeviceBytes, DeviceSession, Fragmentation, Measurements, RunError, Settled, StepObserver,
+    TimedLaunch, Turn, Unobserved, pages,
+};
 use rayon::prelude::*;
 
 use super::blas::Blas;
@@ -29,7 +32,6 @@ use super::fuse::{Ending, Fused, One, fuse};
 use super::library::LibraryFacts;
 use super::recipe::{self, Address, AddressBase, Arg, Call, Product, Recipe};
 use super::{SOURCES, prepare};
-pub use timing::Timed;
 
 /// Precision to which `f32` factors may be rounded before they are multiplied; sums are always `f32`. Own kernels round nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -239,11 +241,11 @@ pub struct CudaSession {
     /// Waits that are skipped, for tests.
     forgotten: Vec<(Stream, u32, usize)>,
     /// The seed of random operators, used together with node and step.
-    pub seed: u64,
+    seed: u64,
     /// Memory that the chunks take, where the program runs in chunks.
-    pub fragmentation: Option<Fragmentation>,
+    fragmentation: Option<Fragmentation>,
     /// Whether to record the times of each command. Such steps do not overlap.
-    pub traces: bool,
+    traces: bool,
 }
 
 impl std::fmt::Debug for CudaSession {
@@ -882,19 +884,9 @@ impl CudaSession {
         self.gpu.wait_for(Stream::Compute)
     }
 
-    /// The program.
-    pub fn program(&self) -> &Checked {
-        &self.program
-    }
-
     /// The vendor's name of the device.
-    pub fn device(&self) -> &str {
+    pub fn device_name(&self) -> &str {
         &self.gpu.name
-    }
-
-    /// The architecture that the kernels are compiled for, such as `sm_90`.
-    pub fn architecture(&self) -> &str {
-        &self.gpu.architecture
     }
 
     /// The implementation of matrix products: `cuBLAS 13.1.0`, possibly with the number of products that own kernels do, or `own
@@ -956,24 +948,14 @@ impl CudaSession {
         products.or_else(|| some(self.libraries.dnn.as_ref()?.as_ref().ok()?.name(), &self.calls.tallies[1]))
     }
 
-    /// Bytes of workspace that a command of the compute stream uses here: a library may need less than a plan gives it.
-    pub fn workspace(&self, command: u32) -> u64 {
-        self.calls.workspaces.get(command as usize).copied().unwrap_or(0)
+    /// The device's address of the arena.
+    pub fn arena(&self) -> u64 {
+        self.memory.arena.address()
     }
 
     /// Number of own kernels that a step launches, and the number without fusion.
     pub fn launches(&self) -> [usize; 2] {
         self.fusion.launches
-    }
-
-    /// Number of steps that have been run, before and by this session.
-    pub fn steps(&self) -> u64 {
-        self.steps
-    }
-
-    /// Sets the number of steps that have been run.
-    pub fn set_steps(&mut self, steps: u64) {
-        self.steps = steps;
     }
 
     /// Skips a wait of a command from now on, so that a test can show that the wait matters.
@@ -1040,34 +1022,23 @@ impl CudaSession {
         }
     }
 
-    /// The value of a given tensor or of an output of this name, between runs.
-    pub fn get(&mut self, name: &str) -> Option<Vec<u8>> {
-        let (memory, tensor) = self.slots.names.get(name)?;
-        self.gpu.enter().ok()?;
-        self.read(*memory, tensor).ok().map(Cow::into_owned)
-    }
-
-    /// Sets a given tensor, between runs; false if there is none of this name and size.
-    pub fn set(&mut self, name: &str, bytes: &[u8]) -> bool {
-        let Some((memory, tensor)) = self.slots.names.get(name) else { return false };
-        let fits = tensor.bytes() == bytes.len() as u64;
-        // One value may be set several times before a step takes it.
-        let done = || self.gpu.enter().and_then(|()| self.write(*memory, tensor, bytes));
-        fits && done().and_then(|()| self.gpu.wait_for(Stream::Compute)).is_ok()
-    }
-
-    /// Runs `steps` steps, overlapping, or fewer if the watch ends the run, and waits for the last to end.
-    ///
-    /// # Errors
-    /// [`RunError::Stopped`], with the message of the watch; [`RunError::Device`].
-    pub fn run(&mut self, steps: u64, watch: &mut dyn StepObserver) -> Result<Measurements, RunError> {
-        let ran = self.drive(steps, watch);
-        // Even after an error, nothing goes on running when this returns.
-        let ended = Stream::ALL.iter().try_for_each(|&stream| self.gpu.wait_for(stream));
-        let measured = ran?;
-        ended.map_err(RunError::Device)?;
-        self.steps += measured.steps.len() as u64;
-        Ok(measured)
+    /// Sets the bytes of a tensor to those at an address of this device, when the compute stream has reached this point.
+    fn write_within(&self, memory: Memory, tensor: &PlacedTensor, from: u64) -> Result<(), String> {
+        let Some(span) = tensor.span() else { return Ok(()) };
+        let bytes = span.end - span.start;
+        let from = self.gpu.checked(from, bytes)?;
+        self.gpu.wait_for_default_stream()?;
+        match memory {
+            // SAFETY: both memories are the device's and have that many bytes, and the program is checked: the compute stream may
+            // set only what no copy uses at this point.
+            Memory::Arena => unsafe {
+                self.gpu.within(Stream::Compute, self.memory.arena.address() + span.start, from, bytes)
+            },
+            // SAFETY: as above; the slab has that many bytes.
+            Memory::Slab => unsafe {
+                self.gpu.to_host(Stream::Compute, self.slots.slab.at(span.start, bytes), from, bytes)
+            },
+        }
     }
 
     fn drive(&mut self, steps: u64, watch: &mut dyn StepObserver) -> Result<Measurements, RunError> {
@@ -1254,6 +1225,86 @@ impl CudaSession {
             self.gpu.after(Stream::Compute, event)?;
         }
         Ok(())
+    }
+}
+
+impl DeviceSession for CudaSession {
+    fn program(&self) -> &Checked {
+        &self.program
+    }
+
+    fn device(&self) -> String {
+        format!("{} ({})", self.gpu.name, self.gpu.architecture)
+    }
+
+    fn fragmentation(&self) -> Option<Fragmentation> {
+        self.fragmentation
+    }
+
+    fn workspace(&self, command: u32) -> u64 {
+        self.calls.workspaces.get(command as usize).copied().unwrap_or(0)
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn set_steps(&mut self, steps: u64) {
+        self.steps = steps;
+    }
+
+    fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+
+    /// Steps whose commands are recorded do not overlap.
+    fn set_traces(&mut self, traces: bool) {
+        self.traces = traces;
+    }
+
+    fn get(&mut self, name: &str) -> Result<Option<Vec<u8>>, RunError> {
+        let Some((memory, tensor)) = self.slots.names.get(name) else { return Ok(None) };
+        let read = self.gpu.enter().and_then(|()| self.read(*memory, tensor));
+        read.map(|bytes| Some(bytes.into_owned())).map_err(RunError::Device)
+    }
+
+    fn set(&mut self, name: &str, bytes: &[u8]) -> Result<bool, RunError> {
+        let Some((memory, tensor)) = self.slots.names.get(name) else { return Ok(false) };
+        if tensor.bytes() != bytes.len() as u64 {
+            return Ok(false);
+        }
+        // One value may be set several times before a step takes it.
+        let done = self.gpu.enter().and_then(|()| self.write(*memory, tensor, bytes));
+        done.and_then(|()| self.gpu.wait_for(Stream::Compute)).map_err(RunError::Device)?;
+        Ok(true)
+    }
+
+    fn set_within(&mut self, name: &str, at: DeviceBytes) -> Result<bool, RunError> {
+        let Some((memory, tensor)) = self.slots.names.get(name) else { return Ok(false) };
+        if tensor.bytes() != at.bytes {
+            return Ok(false);
+        }
+        // The bytes belong to the caller again when this returns.
+        let done = self.gpu.enter().and_then(|()| self.write_within(*memory, tensor, at.address));
+        done.and_then(|()| self.gpu.wait_for(Stream::Compute)).map_err(RunError::Device)?;
+        Ok(true)
+    }
+
+    fn run(&mut self, steps: u64, observer: &mut dyn StepObserver) -> Result<Measurements, RunError> {
+        let ran = self.drive(steps, observer);
+        // Even after an error, nothing goes on running when this returns.
+        let ended = Stream::ALL.iter().try_for_each(|&stream| self.gpu.wait_for(stream));
+        let measured = ran?;
+        ended.map_err(RunError::Device)?;
+        self.steps += measured.steps.len() as u64;
+        Ok(measured)
+    }
+
+    fn time_launches(&mut self, steps: u64) -> Result<(Vec<TimedLaunch>, Vec<Duration>), RunError> {
+        // The first step runs with cold memory and caches.
+        let ran = self.run(1 + steps, &mut Unobserved)?;
+        let timed = self.time(steps)?;
+        Ok((timed, ran.steps[1..].to_vec()))
     }
 }
 

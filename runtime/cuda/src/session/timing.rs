@@ -3,17 +3,9 @@
 use std::time::Duration;
 
 use lmsc_ir::program::{Action, Stream};
+use lmsc_runtime::TimedLaunch;
 
 use super::{CudaSession, Event, RunError};
-
-/// Duration of one launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timed {
-    /// The first and the last command of the compute stream whose kernels the launch contains; mostly the same one.
-    pub commands: [u32; 2],
-    /// Duration of one launch.
-    pub time: Duration,
-}
 
 /// Repetitions between two events take this long together, at most a hundred times the cost of one event, so that the events do
 /// not count. With half as long, the events show in kernels of a few microseconds; twice as long only takes longer.
@@ -31,7 +23,7 @@ impl CudaSession {
     ///
     /// # Errors
     /// [`RunError::Device`], with the driver's message.
-    pub fn time(&mut self, steps: u64) -> Result<Vec<Timed>, RunError> {
+    pub(super) fn time(&mut self, steps: u64) -> Result<Vec<TimedLaunch>, RunError> {
         let timed = self.time_steps(steps);
         // Even after an error, nothing goes on running when this returns.
         let ended = self.wait_for_all();
@@ -45,7 +37,7 @@ impl CudaSession {
         Stream::ALL.iter().try_for_each(|&stream| self.gpu.wait_for(stream))
     }
 
-    fn time_steps(&mut self, steps: u64) -> Result<Vec<Timed>, String> {
+    fn time_steps(&mut self, steps: u64) -> Result<Vec<TimedLaunch>, String> {
         self.gpu.enter()?;
         self.begin()?;
         self.is_single = false;
@@ -77,7 +69,7 @@ impl CudaSession {
                     Some(Some(_)) => others.last().unwrap_or(first),
                     _ => first,
                 };
-                Timed { commands: [first, last], time: median(times) }
+                TimedLaunch { commands: [first, last], time: median(times) }
             })
             .collect())
     }
