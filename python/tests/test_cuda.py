@@ -40,6 +40,43 @@ assert step.steps == 4
 print(step.plan.peak_before > step.plan.peak_after)
 """
 
+TAKEN_OVER = """
+import ctypes, os
+import lmsc
+from lmsc import _dlpack
+
+cuda = ctypes.CDLL(os.path.join(os.environ["LMSC_CUDA_PATH"], "libcuda.so.1"))
+new_capsule = ctypes.pythonapi.PyCapsule_New
+new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+
+class Array:
+    def __init__(self, address, *shape):
+        self.shape = (ctypes.c_int64 * len(shape))(*shape)
+        self.tensor = _dlpack._Tensor(address, 2, 0, len(shape), 2, 32, 1, self.shape, None, 0)
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    def __dlpack__(self, *, stream):
+        assert stream == 1
+        return new_capsule(ctypes.addressof(self.tensor), b"dltensor", None)
+
+
+step = b"step (float[64] x) => (float[] loss) { [sum] float[] loss = ReduceSum<keepdims = 0>(x) }"
+session = lmsc.compile(step, target="host").session("cuda")
+address = ctypes.c_uint64()
+assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(256)) == 0
+session.step({"x": Array(address.value, 64)})
+for wrong, word in ((Array(16, 64), "not memory of this device"), (Array(address.value, 32), "expected float[64]")):
+    try:
+        session.step({"x": wrong})
+    except lmsc.Error as error:
+        assert word in str(error), error
+    else:
+        raise AssertionError(word)
+"""
+
 
 @pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -71,8 +108,18 @@ def test_a_step_goes_through_on_cuda(device: str, driver: Path, tmp_path: Path) 
     assert ("replay" in calls) == (device == "cuda+graph")
 
 
+def test_an_array_on_the_same_gpu_is_not_copied_to_the_host(driver: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    env = os.environ | {
+        "LMSC_CUDA_PATH": str(driver), "NULLCUDA_REGISTER": "0", "NULLCUDA_LOG": str(log), "XDG_CACHE_HOME": str(tmp_path / "cache"),
+    }  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", TAKEN_OVER], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "within 256" in log.read_text().splitlines()
+
+
 class OnGpu:
-    """An array that says that it is on a GPU, and is copied to the host when that is asked for."""
+    """An array that says that it is on a GPU, which the session is not on, and is copied to the host when that is asked for."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
