@@ -94,7 +94,8 @@ impl Seeker {
                 self.events.extend([lowest, highest].map(|base| (4 * base + CANDIDATE, 0)));
             }
             self.work += 40 * self.events.len() as u64;
-            self.events.sort_unstable();
+            // The order of equal events does not matter: candidates are looked at between all ends and all begins.
+            self.events.sort_unstable_by_key(|event| event.0);
             let (mut cost, mut never) = (0u64, 0u32);
             let mut previous = -1;
             for &(event, price) in &self.events {
