@@ -395,7 +395,7 @@ impl Fit {
         let varied = self.dimension.as_deref().map(|name| format!(", batch is `{name}`")).unwrap_or_default();
         _ = writeln!(text, "planner   {} with {} % of its search{varied}", self.planner, self.effort);
         _ = writeln!(text, "times     as modelled for each card, not measured");
-        let rate = if self.dimension.is_some() { "samples/s" } else { "steps/s" };
+        let rate = self.rate();
         for card in &self.cards {
             _ = writeln!(text, "\n{}, {}: {}", card.target, Bytes(card.budget_bytes), card.description);
             _ = writeln!(
@@ -407,6 +407,10 @@ impl Fit {
             text += &card.summary();
         }
         text
+    }
+
+    fn rate(&self) -> &'static str {
+        if self.dimension.is_some() { "samples/s" } else { "steps/s" }
     }
 
     fn page(&self) -> String {
@@ -422,15 +426,19 @@ impl Fit {
             let steps = card.points.iter().filter_map(|point| Some((point, point.step.as_ref()?)));
             let each = |batch: Option<u64>| batch.unwrap_or(1) as f64;
             let points: Vec<_> = steps
-                .map(|(point, step)| serde_json::json!([step.peak_bytes, step.step_ms / each(point.batch)]))
+                .map(|(point, step)| {
+                    let rate = each(point.batch) * 1e3 / step.step_ms.max(f64::MIN_POSITIVE);
+                    serde_json::json!([point.needed_bytes, rate])
+                })
                 .collect();
-            serde_json::json!({ "name": format!("{}: ms per sample", card.target), "bound": false, "points": points })
+            serde_json::json!({ "name": card.target, "bound": false, "points": points })
         });
         view::page(&serde_json::json!({
             "title": format!("{}: the cards that it fits", self.model),
             "subtitle": format!("planner {}; times as modelled for each card, not measured", self.planner),
             "facts": facts.collect::<Vec<_>>(),
             "sweep": curves.collect::<Vec<_>>(),
+            "sweep_title": format!("{} over the memory that the step needs as it is", self.rate()),
         }))
     }
 }

@@ -310,22 +310,38 @@ impl Sweep {
         serde_json::to_string_pretty(self).expect("a sweep is JSON") + "\n"
     }
 
+    /// The dimension that counts samples: `batch`, or else the only one.
+    fn samples(size: &Size) -> Option<u64> {
+        let named = size.dims.iter().find(|(name, _)| name == "batch");
+        let only = size.dims.first().filter(|_| size.dims.len() == 1);
+        named.or(only).map(|&(_, value)| value)
+    }
+
+    /// A line for each choice of sizes, of samples per second, or steps where nothing says how many samples a step has.
     fn page(&self) -> String {
         let curve = |size: &Size, bound: bool| {
             let plans = size.points.iter().filter_map(|point| Some((point, point.plan.as_ref()?)));
             let time = |plan: &Found| if bound { plan.lower_bound_ms } else { plan.makespan_ms };
+            let samples = Sweep::samples(size).unwrap_or(1) as f64;
+            let rate = |plan: &Found| samples * 1e3 / time(plan).max(f64::MIN_POSITIVE);
             let points: Vec<_> =
-                plans.map(|(p, plan)| serde_json::json!([p.budget_bytes, time(plan)])).collect();
+                plans.map(|(p, plan)| serde_json::json!([p.budget_bytes, rate(plan)])).collect();
             let of = if size.dims.is_empty() { self.planner.to_owned() } else { words(&size.dims) };
             let name = if bound { format!("{of}: no plan is faster") } else { of };
             serde_json::json!({ "name": name, "bound": bound, "points": points })
         };
         let curves = |size| [curve(size, false), curve(size, true)];
+        let rate = if self.sizes.iter().all(|size| Sweep::samples(size).is_some()) {
+            "samples/s"
+        } else {
+            "steps/s"
+        };
         view::page(&serde_json::json!({
-            "title": format!("{}: time against memory", self.model),
-            "subtitle": format!("planner {}, target {}", self.planner, self.target),
+            "title": format!("{}: speed over memory", self.model),
+            "subtitle": format!("planner {}, target {}; times as modelled", self.planner, self.target),
             "facts": [],
             "sweep": self.sizes.iter().flat_map(curves).collect::<Vec<_>>(),
+            "sweep_title": format!("{rate} over the budget"),
         }))
     }
 }
