@@ -109,7 +109,7 @@ impl<'p> Pipeline<'p> {
     ///
     /// # Errors
     /// [`PassError::Call`] for an option that the pass does not have, and for a value that the option does not take.
-    pub(crate) fn pass_with(
+    pub fn pass_with(
         mut self,
         pass: &'p dyn Pass,
         options: &[(&str, &str)],
