@@ -19,9 +19,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "testdata/pages"
 
-MODELS = ROOT / "testdata/models"
-RESNET = f"{MODELS}/resnet18/training_model.onnx --optimizer {MODELS}/resnet18/optimizer_model.onnx"
-TINY = f"{MODELS}/tiny_mlp/static/training_model.onnx --optimizer {MODELS}/tiny_mlp/static/optimizer_model.onnx"
+# Pages show the names of files as they are called, so these are the same everywhere.
+STEP = "testdata/models/{0}/training_model.onnx --optimizer testdata/models/{0}/optimizer_model.onnx"
+RESNET, TINY = STEP.format("resnet18"), STEP.format("tiny_mlp/static")
 # The command that writes a page, and whether what it shows depends on the model alone.
 PAGES = {
     "plan": (f"plan {RESNET} --dim batch=32 --budget 0.6x --effort 5 --compare all", True),
@@ -136,6 +136,7 @@ def main() -> int:
     KEPT.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as player:
         folder = Path(temporary)
+        (folder / "testdata").symlink_to(ROOT / "testdata")
         for name, (arguments, _) in PAGES.items():
             call = [os.environ["LMSC"], *arguments.split(), "--report", f"{name}.html"]
             subprocess.run(call, cwd=folder, check=True, stdout=subprocess.DEVNULL)
