@@ -30,9 +30,9 @@ PAGES = {
     "run": (f"run {TINY} --steps 2", False),
 }
 
-# A quarter of the pixels each way; a cell is a pixel of that picture after a blur over its neighbours.
+# The kept pictures have a quarter of the screenshot's width and height. Both are blurred before they are compared.
 SHRINK = 4
-# How far a cell may be from what is kept, of 255, and the share of the cells that may be farther.
+# The largest difference of a colour, of 255, that a pixel may have, and the share of the pixels that may differ more.
 DISTANCE = 48
 SHARE = 0.02
 
@@ -130,7 +130,7 @@ def use_plan(browser: Browser, file: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--write", action="store_true", help="put what the pages look like now into testdata/pages")
+    parser.add_argument("--write", action="store_true", help="replace the pictures in testdata/pages")
     write = parser.parse_args().write
     (ROOT / "target/pages").mkdir(parents=True, exist_ok=True)
     KEPT.mkdir(exist_ok=True)
@@ -146,7 +146,8 @@ def main() -> int:
             look(browser, name, folder / f"{name}.html", is_fixed, write)
         use_plan(browser, folder / "plan.html")
         browser.close()
-    print(f"{len(PAGES)} pages, 16 pictures: {len(failures)} failures")
+    compared = 4 * sum(is_fixed for _, is_fixed in PAGES.values())
+    print(f"{len(PAGES)} pages, {compared} pictures compared: {len(failures)} failures")
     return 1 if failures else 0
 
 

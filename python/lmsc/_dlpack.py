@@ -73,7 +73,8 @@ class OnGpu:
         self.element: str = element
         elements = 1
         for axis in reversed(range(tensor.ndim)):
-            if tensor.strides and self.shape[axis] > 1 and tensor.strides[axis] != elements:
+            # An array without elements has any strides.
+            if tensor.strides and 0 not in self.shape and self.shape[axis] > 1 and tensor.strides[axis] != elements:
                 raise BufferError("it is not in row-major order")
             elements *= self.shape[axis]
         self.address: int = (tensor.data or 0) + tensor.byte_offset

@@ -212,7 +212,7 @@ pub trait DeviceSession {
     /// The program. It no longer holds the model's data.
     fn program(&self) -> &Checked;
 
-    /// The device's name: `host`, or what its vendor calls it, with its architecture.
+    /// The name of the device: `host`, or the vendor's name of the GPU with the architecture, such as `NVIDIA H200 (sm_90)`.
     fn device(&self) -> String;
 
     /// Memory that the chunks take; none if the program runs in one arena.
@@ -249,11 +249,11 @@ pub trait DeviceSession {
     /// [`RunError::Device`].
     fn set(&mut self, name: &str, bytes: &[u8]) -> Result<bool, RunError>;
 
-    /// Sets a given tensor, between runs, to bytes in the memory of the same device, after all work before in its default stream;
+    /// Sets a given tensor, between runs, to bytes in the memory of the same device, after the work that its default stream already has;
     /// false if there is none of this name and size.
     ///
     /// # Errors
-    /// [`RunError::Device`], also if not all of the bytes are memory of this device.
+    /// [`RunError::Device`], also if the first or the last byte is not memory of this device.
     fn set_within(&mut self, _name: &str, _at: DeviceBytes) -> Result<bool, RunError> {
         Err(RunError::Device(format!("{} has no memory of its own that others could write", self.device())))
     }
@@ -299,7 +299,7 @@ impl StepObserver for Unobserved {
     }
 }
 
-/// Bytes in the memory of a device that another program part has written there.
+/// Bytes in the memory of a device, written there by code outside this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceBytes {
     /// The device's address of the first.

@@ -76,12 +76,12 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
 
     // Nodes of one signature may find their operands in caches or not; the mean is correct for their sum.
     let mut by_signature: BTreeMap<String, (Vec<Duration>, u64)> = BTreeMap::new();
-    for (index, launch) in session.program().clone().launches() {
+    for (index, launch) in session.program().launches() {
         let Some(node) = graph.node_named(&launch.node) else { continue };
         let entry = by_signature.entry(signature(&graph, graph.node(node))).or_default();
         entry.0.push(times.remove(&index).unwrap_or_default());
         // Workspace that the kernel does not use need not be planned.
-        entry.1 = entry.1.max(session.session().workspace(index));
+        entry.1 = entry.1.max(session.workspace(index));
     }
     let mut profile = Profile::new(session.device(), Some(link));
     let count = by_signature.len();

@@ -136,6 +136,10 @@ impl Runner {
         self.gpu.clone()
     }
 
+    pub(super) fn workspace(&self, command: u32) -> u64 {
+        self.session.workspace(command)
+    }
+
     pub(super) fn fragmentation(&self) -> Option<Fragmentation> {
         self.session.fragmentation()
     }

@@ -29,7 +29,7 @@ pub struct TensorData {
 pub enum InputBytes<'a> {
     /// On the host.
     Host(&'a [u8]),
-    /// On the GPU that runs the step, after all work before in CUDA's default stream.
+    /// On the GPU that runs the step. The copy waits for the work that CUDA's default stream already has.
     Gpu(DeviceBytes),
 }
 

@@ -394,7 +394,7 @@ impl Gpu {
         })
     }
 
-    /// The address, if all of these bytes are memory of this device.
+    /// The address, if the first and the last of these bytes are memory of this device.
     pub(super) fn checked(&self, at: CUdeviceptr, bytes: u64) -> Result<CUdeviceptr, String> {
         let foreign = foreign()?;
         let attribute = |at, which| {
