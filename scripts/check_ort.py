@@ -50,10 +50,16 @@ QUICKLY = ["--effort", "10"]
 
 # Models with more bytes of inputs than this run under one plan only: the others would tell nothing new in minutes.
 LARGE = 16 << 20
-# Full-size models of which one graph is checked always, and the graphs of small models that are: gradients as onnxruntime-training
-# writes them, and steps with an optimizer in its operators and in those of ONNX.
-QUICK = {"charlstm", "resnet50"}
-QUICK_GRAPHS = {("training_model.onnx",), ("step", "train_step_adamw_std.onnx"), ("std", "train_sgd.onnx")}
+# Full-size models of which one graph is checked always, and the graphs of small models that are, one of each kind: gradients as
+# onnxruntime-training writes them, in two opsets; steps with an optimizer in its operators and in those of ONNX; a symbolic batch.
+QUICK = {"charlstm", "densenet121", "resnet18", "resnet50"}
+QUICK_GRAPHS = {
+    ("training_model.onnx",),
+    ("opset14", "training_model.onnx"),
+    ("step", "train_step_adamw_std.onnx"),
+    ("std", "train_sgd.onnx"),
+    ("std", "train_grad_dyn.onnx"),
+}
 # onnx's reference evaluator computes convolutions in Python.
 SLOW_TO_EVALUATE = 200_000
 
