@@ -9,7 +9,7 @@ use lmsc_kernels::kernel::StepContext;
 use super::device::Device;
 use super::meter::Meter;
 use super::progress::{Progress, StopOnPanic, Stopped};
-use super::session::{RunError, StepObserver, Turn};
+use super::session::{RunError, StepObserver, Turn, Unobserved};
 use super::{Event, Measurements};
 
 /// The steps to run.
@@ -58,7 +58,7 @@ pub(super) fn drive<D: Device + Sync>(
         let mut copying = Vec::new();
         for stream in [Stream::Out, Stream::In].into_iter().filter(|&s| !program.stream(s).is_empty()) {
             let thread = std::thread::Builder::new().name(format!("copy {stream}"));
-            match thread.spawn_scoped(scope, move || lane(stream).run(&mut Silent)) {
+            match thread.spawn_scoped(scope, move || lane(stream).run(&mut Unobserved)) {
                 Ok(thread) => copying.push(thread),
                 Err(error) => {
                     progress.stop();
@@ -79,15 +79,6 @@ pub(super) fn drive<D: Device + Sync>(
     };
     let measured = lanes.into_iter().reduce(add).unwrap_or_default();
     Ok(Measurements { peak: meter.peak(), ..measured })
-}
-
-/// A watch that does nothing.
-struct Silent;
-
-impl StepObserver for Silent {
-    fn turn(&mut self, _: &mut Turn<'_>) -> Result<(), String> {
-        Ok(())
-    }
 }
 
 /// A stream and the thread that runs it.
