@@ -206,7 +206,7 @@ fn deny(job: &mut Job<'_>) -> bool {
             return false;
         }
     }
-    job.cargo(&["deny", "check", "licenses", "bans", "sources"], &[])
+    job.cargo(&["deny", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"], &[])
 }
 
 /// The planner `dqn` with the network that the feature `candle` puts in its place; a step of its own for the crates it needs.

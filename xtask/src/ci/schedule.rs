@@ -39,12 +39,18 @@ struct States {
     states: Vec<State>,
     /// Number of steps at the beginning of the list whose output is printed.
     printed: usize,
+    /// The last lines of steps that failed, which are printed again at the end: other steps' output may be between.
+    failed: Vec<(&'static str, String)>,
 }
+
+/// Number of lines of a failed step that are printed again.
+const LAST_LINES: usize = 60;
 
 /// Runs the steps and prints their output: as it comes with one job; otherwise whole, in the order of the list.
 pub(super) fn run(root: &Path, all: &[Step], options: &Options) -> Vec<Report> {
     let steps: Vec<&Step> = options.steps.iter().map(|&at| &all[at]).collect();
-    let states = States { states: steps.iter().map(|_| State::Waiting).collect(), printed: 0 };
+    let waiting = steps.iter().map(|_| State::Waiting).collect();
+    let states = States { states: waiting, printed: 0, failed: Vec::new() };
     let jobs = options.jobs.min(steps.len());
     let (states, ended) = (Mutex::new(states), Condvar::new());
     let board = Board { steps, keep_going: options.keep_going, jobs, states, ended };
@@ -59,6 +65,9 @@ pub(super) fn run(root: &Path, all: &[Step], options: &Options) -> Vec<Report> {
     while states.printed < states.states.len() {
         states.print(&board.steps);
         states.printed += 1;
+    }
+    for (step, lines) in &states.failed {
+        println!("\n==> the last lines of {step}, which failed\n{lines}");
     }
     let reports = board.steps.iter().zip(states.states).map(|(step, state)| {
         let (ended, tests) = match state {
@@ -145,9 +154,13 @@ impl States {
         while let Some(State::Ended(ended, _, output)) = self.states.get_mut(self.printed) {
             let step = steps[self.printed].name;
             if let Output::Kept(kept) = output {
+                let kept = std::mem::take(kept);
                 println!("==> {step}");
                 // A closed terminal is no reason to stop testing.
-                _ = std::io::stdout().write_all(&std::mem::take(kept));
+                _ = std::io::stdout().write_all(&kept);
+                if !ended.ok {
+                    self.failed.push((step, last_lines(&kept)));
+                }
             }
             if ended.ok {
                 println!("==> {step}: ok, {:.1} s", ended.seconds);
@@ -157,6 +170,13 @@ impl States {
             self.printed += 1;
         }
     }
+}
+
+/// The last lines of a step's output.
+fn last_lines(output: &[u8]) -> String {
+    let text = String::from_utf8_lossy(output);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
 }
 
 #[cfg(test)]
@@ -211,6 +231,13 @@ mod tests {
             step("last", Needs::ProgramAndFolder, |_| BUILT.load(SeqCst) == 1),
         ];
         assert_eq!(results(&steps, false, 3), [Some(true); 3]);
+    }
+
+    #[test]
+    fn the_end_of_an_output_is_its_last_lines() {
+        let lines: Vec<String> = (0..100).map(|i| i.to_string()).collect();
+        assert_eq!(last_lines(lines.join("\n").as_bytes()), lines[100 - LAST_LINES..].join("\n"));
+        assert_eq!(last_lines(b"one"), "one");
     }
 
     #[test]
