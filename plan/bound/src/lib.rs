@@ -10,6 +10,7 @@ mod certify;
 mod joint;
 mod line;
 mod paper;
+mod present;
 mod prices;
 mod swap;
 #[cfg(test)]
