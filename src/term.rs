@@ -37,7 +37,7 @@ fn is_colored(choice: clap::ColorChoice) -> bool {
     }
 }
 
-/// Whether only errors are printed.
+/// Whether only errors and answers are printed.
 pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }

@@ -92,6 +92,8 @@ fn quiet_verbose_and_colored() {
     let quiet = bench.run(&format!("{call} -q"));
     assert_eq!((quiet.code, &*quiet.stdout, &*quiet.stderr), (0, &b""[..], ""));
     assert_eq!(bench.run(&format!("-q inspect {CNN}")).stderr, "");
+    let ran = bench.run(&format!("{CNN} --budget 1MiB --run --steps 1 -q"));
+    assert!(ran.stderr.is_empty() && ran.stdout.starts_with(b"step 1"), "{ran:?}");
     assert!(bench.run(&format!("{call} -q --budget 1KiB")).stderr.starts_with("lmsc: "));
     let stages = bench.run(&format!("{call} -vv"));
     assert!(

@@ -112,7 +112,9 @@ pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write
         |text: &str| out.write_all(text.as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e));
     let page = args.report.as_deref().filter(|file| crate::is_page(file));
     if !args.json {
-        print(&compiled.report.to_text(verbose))?;
+        if !crate::term::is_quiet() {
+            print(&compiled.report.to_text(verbose))?;
+        }
         return job.run(page, Some(out))?.end;
     }
     let ran = job.run(page, None)?;
