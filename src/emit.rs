@@ -244,7 +244,8 @@ pub(crate) fn check_not_read(output: &Path, input: &ModelArgs, force: bool) -> R
     match read.filter(|_| !force && output != Path::new("-")).find(|path| same_file(path, output)) {
         None => Ok(()),
         Some(path) => {
-            let message = format!("{} is {}, which is read", output.display(), path.display());
+            let message =
+                format!("writing {} would replace {}, which is read", output.display(), path.display());
             Err(Error::new(Code::File, message)
                 .with_help("write to another file, or add --force to replace it"))
         }

@@ -243,7 +243,8 @@ fn check_call(args: &PlanCommandArgs) -> Result<(), Error> {
         files.into_iter().flatten().flat_map(|w| read.into_iter().flatten().map(move |r| (w, r)))
     {
         if same_file(written, read) {
-            let message = format!("{} is {}, which is read", written.display(), read.display());
+            let message =
+                format!("writing {} would replace {}, which is read", written.display(), read.display());
             return Err(Error::new(Code::Option, message).with_help("write to another file"));
         }
     }

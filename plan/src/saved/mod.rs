@@ -185,7 +185,7 @@ impl SavedError {
             | SavedError::Order(_)
             | SavedError::Again(_)
             | SavedError::Stale { .. }
-            | SavedError::Flaw(_) => "the file was changed after --save-plan wrote it; plan anew",
+            | SavedError::Flaw(_) => "correct the file, or plan anew",
         }
     }
 
