@@ -95,6 +95,9 @@ impl FromStr for Budget {
                 share => Ok(Budget::OfPeak(share)),
             };
         }
+        if text.contains('.') && text.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit()) {
+            return Err(wrong(format!("`{text}` has no unit")));
+        }
         text.parse().map(Budget::Bytes).map_err(|_| wrong(format!("`{text}` is no budget")))
     }
 }

@@ -194,7 +194,7 @@ fn checked(args: &CheckArgs, text: &str, kind: &Kind, nodes: Vec<String>) -> Res
     match kind {
         Kind::Plan(given) => {
             let planned = given.answer(&question)?.planned;
-            let hash = task.hash(&question, &planned)?;
+            let hash = task.rewritten(&question, &planned)?.map(|rewritten| rewritten.hash);
             let space = match planned.space {
                 Space::Counted => "bytes are counted",
                 Space::Arena => "addresses do not overlap",

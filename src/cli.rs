@@ -1088,7 +1088,7 @@ pub struct FitArgs {
     #[arg(long = "gpu", visible_alias = "target", value_name = "NAME", value_delimiter = ',', value_parser = target(), hide_possible_values = true)]
     pub gpus: Vec<String>,
     /// Try these batches alone, and search for no largest.
-    #[arg(long = "batch", value_name = "SIZE", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long = "batch", value_name = "SIZE", value_delimiter = ',', value_parser = batch)]
     pub batches: Vec<u64>,
     /// The symbolic dimension that is the batch, by its name; or the value of another one, such as `sequence=512`. Repeatable.
     /// [default: `batch`, or the one that has no value]
@@ -1559,6 +1559,14 @@ fn value(text: &str) -> Result<(String, String), String> {
     let (input, value) = pair(text)
         .ok_or_else(|| format!("`{text}` is not of the form INPUT=VALUE, for example rate=16000"))?;
     Ok((input.to_owned(), value.to_owned()))
+}
+
+/// A batch that `lmsc fit` tries.
+fn batch(text: &str) -> Result<u64, String> {
+    let size = text.parse().ok().filter(|&size| size > 0);
+    size.ok_or_else(|| {
+        format!("`{text}` is no size of a batch; sizes are separated by commas, such as 8,16,32")
+    })
 }
 
 /// `NAME=VALUE` or `NAME=FIRST..LAST`.

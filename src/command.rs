@@ -118,6 +118,9 @@ fn parse(arguments: impl IntoIterator<Item = OsString>, defaults: &Defaults) -> 
         Ok(cli) => return if_command(cli, &commands),
         Err(error) => error,
     };
+    let mut error = error;
+    // It advises to give the option as a model's name.
+    error.remove(ContextKind::Suggested);
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(message) = negative(&arguments, &error)
     {

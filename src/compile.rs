@@ -236,7 +236,9 @@ impl<'a> Job<'a> {
                 let bytes = emitted.to_bytes()?;
                 written.check_bytes(&bytes)?;
                 let write = out.write_all(&bytes).and_then(|()| out.flush());
-                write.map_err(|e| Error::writing(output, &e))
+                // The reader of a pipe may have closed it.
+                let is_failure = |e: &io::Error| e.kind() != io::ErrorKind::BrokenPipe;
+                write.err().filter(is_failure).map_or(Ok(()), |e| Err(Error::writing(output, &e)))
             }
             _ => {
                 emitted.write(output)?;

@@ -1,12 +1,13 @@
 //! Reads a file into a verified graph.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::string::FromUtf8Error;
 
 use lmsc_ir::equiv::Difference;
 use lmsc_ir::{
-    Advice, Bytes, Graph, Invariant, Message, Node, Place, Storage, Storages, Violation, Violations,
+    Advice, Bytes, Graph, Invariant, Message, Node, Place, Storage, Storages, Violation, Violations, words,
 };
 use lmsc_onnx::file::FileError;
 use lmsc_onnx::import::ImportError;
@@ -381,7 +382,28 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         Error::new(Code::Model, format!("{} is not a valid graph:\n{}{more}", called(path), shown.join("\n")))
             .with_help("correct these nodes")
     })?;
-    Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false, warnings: Vec::new() })
+    let warnings =
+        misspelt(&graph).into_iter().map(|warning| format!("{}: {warning}", called(path))).collect();
+    Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false, warnings })
+}
+
+/// A sentence for each operator of ONNX's own domain that lmsc does not know and that is nearly called like one it knows.
+fn misspelt(graph: &Graph) -> Vec<String> {
+    let known: Vec<&str> = lmsc_onnx::shapes::operators()
+        .into_iter()
+        .filter(|(domain, _)| domain.is_empty())
+        .map(|it| it.1)
+        .collect();
+    let mut told = BTreeSet::new();
+    let nodes = graph.order().iter().map(|&id| graph.node(id)).filter(|node| node.op.domain().is_empty());
+    let unknown =
+        nodes.filter(|node| !known.contains(&node.op.name()) && told.insert(node.op.name().to_owned()));
+    let sentence = |node: &Node| {
+        let nearest = words::nearest(node.op.name(), known.iter().copied())?;
+        let (node, op) = (&node.name, node.op.name());
+        Some(format!("`{node}`: lmsc knows no operator `{op}` of ONNX; did you mean `{nearest}`?"))
+    };
+    unknown.filter_map(sentence).collect()
 }
 
 /// The error for bytes that are not UTF-8.

@@ -91,6 +91,10 @@ struct Answer {
     /// A hash of the model after the plan rewrote it: the hash that `lmsc MODEL` prints for the same question.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
+    /// Of a model, the most device bytes at once without the plan and with it, as `lmsc MODEL` reports them for its order of nodes in
+    /// any timing; `peak_bytes` is what the planned times need.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_peak_bytes: Option<[u64; 2]>,
     /// The replays of the plan under noise, with `--noise` or `--contention`.
     #[serde(skip_serializing_if = "Option::is_none")]
     replayed: Option<ReplayedFacts>,
@@ -111,6 +115,13 @@ struct ReplayedFacts {
     mean_ms: f64,
     most_ms: f64,
     peak_bytes: u64,
+}
+
+/// What is told of a model that a plan rewrote.
+pub(crate) struct Rewritten {
+    pub(crate) hash: String,
+    /// The most device bytes at once, before and after.
+    peaks: [u64; 2],
 }
 
 /// Number of replays of a plan.
@@ -191,6 +202,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         learning::write(file, &weights)?;
     }
     let is_model = args.task.model.is_some();
+    let rewritten = task.rewritten(&question, &planned)?;
     let answer = Answer {
         format: 2,
         instance: (!is_model).then(|| task.name().to_owned()),
@@ -203,7 +215,8 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         counted_makespan_ms: (planned.space != Space::Counted).then(|| millis(planned.counted_nanos)),
         arena_bytes: (planned.space == Space::Arena).then(|| task.memory().0),
         page_bytes: if let Space::Pages(page) = planned.space { Some(page) } else { None },
-        hash: task.hash(&question, &planned)?,
+        model_peak_bytes: rewritten.as_ref().map(|it| it.peaks),
+        hash: rewritten.map(|it| it.hash),
         replayed,
         compared,
         warnings: task.warnings().to_vec(),
@@ -391,8 +404,12 @@ impl Task {
         }
     }
 
-    /// The hash of the model after the plan rewrote it; `None` for an instance.
-    pub(crate) fn hash(&self, question: &Question<'_>, planned: &Planned) -> Result<Option<String>, Error> {
+    /// The model after the plan rewrote it; `None` for an instance.
+    pub(crate) fn rewritten(
+        &self,
+        question: &Question<'_>,
+        planned: &Planned,
+    ) -> Result<Option<Rewritten>, Error> {
         let Task::Model { model, cx, .. } = self else { return Ok(None) };
         let mut graph = model.graph.clone();
         let outcome = carry_out(&mut graph, &model.bridge, question, planned, cx);
@@ -400,7 +417,8 @@ impl Task {
             Some(given) => given.carried_out(outcome)?,
             None => outcome?,
         };
-        Ok(Some(crate::hash(&graph)))
+        let peaks = [&model.graph, &graph].map(|graph| cx.memory(graph).peak().0);
+        Ok(Some(Rewritten { hash: crate::hash(&graph), peaks }))
     }
 
     /// The given plan, if there is one.
@@ -773,10 +791,10 @@ impl Answer {
                 serde_json::to_string(&report).expect("a value is JSON") + "\n"
             }
             Some("svg") => {
-                let peak = Bytes(problem.live_bytes().into_iter().max().unwrap_or_default());
+                let [before, _] = self.peaks(problem);
                 let more = percent(found.makespan_ms / self.compute_ms);
                 let title = format!(
-                    "A step of {peak} in {}: {more} more time, as modelled",
+                    "A step of {before} in {}: {more} more time, as modelled",
                     Bytes(self.memory_bytes)
                 );
                 view::picture(&data, &title, self.memory_bytes)
@@ -800,15 +818,21 @@ impl Answer {
         write_atomically(file, |w| w.write_all(text.as_bytes()))
     }
 
+    /// The most bytes at once without the plan and with it.
+    fn peaks(&self, problem: &Problem) -> [Bytes; 2] {
+        let counted = || [problem.live_bytes().into_iter().max().unwrap_or_default(), self.found.peak_bytes];
+        self.model_peak_bytes.unwrap_or_else(counted).map(Bytes)
+    }
+
     /// The tiles at the head of the page, each a label and a value, the most important first.
     fn tiles(&self, problem: &Problem, waits: &serde_json::Value) -> Vec<serde_json::Value> {
         let found = &self.found;
         let fact = |label: &str, value: String| serde_json::json!([label, value]);
         let waits = |cause: &str| waits[cause].as_f64().unwrap_or_default();
         let more = |ms: f64| format!("+{}", percent(ms / self.compute_ms));
-        let peak = Bytes(problem.live_bytes().into_iter().max().unwrap_or_default());
+        let [before, after] = self.peaks(problem);
         let mut facts = vec![
-            fact("peak without and with the plan", format!("{peak} → {}", Bytes(found.peak_bytes))),
+            fact("peak without and with the plan", format!("{before} → {after}")),
             fact("time beyond unlimited memory", more(found.makespan_ms)),
             fact("no plan below", more(found.lower_bound_ms)),
             fact("step, modelled", format!("{:.2} ms", found.makespan_ms)),
@@ -863,7 +887,12 @@ impl Answer {
         );
         let (bound, over) = (found.lower_bound_ms, percent(found.over_bound));
         _ = writeln!(text, "bound     {bound:.3} ms at the least; this plan takes {over} more");
-        _ = writeln!(text, "peak      {}", Bytes(found.peak_bytes));
+        _ = match self.model_peak_bytes {
+            Some([before, after]) => {
+                writeln!(text, "peak      {}, and {} without the plan", Bytes(after), Bytes(before))
+            }
+            None => writeln!(text, "peak      {}", Bytes(found.peak_bytes)),
+        };
         let held = match (self.arena_bytes, self.page_bytes) {
             (Some(arena), _) => Some(format!("addresses in an arena of {}", Bytes(arena))),
             (None, Some(page)) => Some(format!("pages of {}", Bytes(page))),
@@ -887,9 +916,14 @@ impl Answer {
             );
         }
         if !self.compared.is_empty() {
+            let counted = if self.counted_makespan_ms.is_some() {
+                "\nwhere bytes are counted, without addresses:"
+            } else {
+                ""
+            };
             _ = writeln!(
                 text,
-                "\n{:<12} {:>12} {:>8} {:>8} {:>12} {:>12} {:>10}",
+                "{counted}\n{:<12} {:>12} {:>8} {:>8} {:>12} {:>12} {:>10}",
                 "planner", "makespan ms", "× ours", "× bound", "recomputed", "out", "took ms"
             );
         }

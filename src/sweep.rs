@@ -296,7 +296,10 @@ impl Sweep {
                     ),
                     (None, Some(needed)) if needed > point.budget_bytes => {
                         let needed = Bytes(needed);
-                        writeln!(text, "{budget:>12} does not fit: the planner needs {needed} at once")
+                        writeln!(
+                            text,
+                            "{budget:>12} does not fit: tensors and workspaces of one operator take {needed}"
+                        )
                     }
                     (None, _) => writeln!(text, "{budget:>12} does not fit: the planner finds no plan"),
                 };

@@ -2,7 +2,7 @@ use lmsc_ir::{
     Attr, Data, Def, ElementType, Float, Graph, Node, NodeId, Place, TensorType, Type, ValueId, Workspace,
 };
 
-use crate::types::{double, float, half_float, push, quoted, separated, tensor, value};
+use crate::types::{comma, double, float, half_float, push, quoted, separated, tensor, value};
 use crate::{VERSION, key};
 
 /// Tensors of more elements are written as size and digest, as in the text form.
@@ -131,7 +131,10 @@ impl Printer<'_> {
         let outputs = graph.outputs.iter().map(|&value| (Item::Value(value), self.values[index(value)]));
         let outputs: Vec<_> = outputs.collect();
         for (i, &(item, ssa)) in outputs.iter().enumerate() {
-            self.out.push_str(if i == 0 { " " } else { ", " });
+            match i {
+                0 => self.out.push(' '),
+                _ => comma(&mut self.out),
+            }
             let Some(ssa) = ssa else {
                 let what = self.called(item);
                 return Err(PrintError::Order { place: "the graph".to_owned(), what });
@@ -157,7 +160,7 @@ impl Printer<'_> {
         self.out.push('(');
         for (number, (value, data)) in (0..).zip(given.chain(stored)) {
             if number > 0 {
-                self.out.push_str(", ");
+                comma(&mut self.out);
             }
             self.values[index(value)] = Some(Ssa::Argument(number));
             let name = &graph.value(value).name;
@@ -194,7 +197,10 @@ impl Printer<'_> {
             new_values[index(value)].push(variable);
         }
         for (i, &value) in graph.outputs.iter().enumerate() {
-            self.out.push_str(if i == 0 { " -> (" } else { ", " });
+            match i {
+                0 => self.out.push_str(" -> ("),
+                _ => comma(&mut self.out),
+            }
             self.types([Item::Value(value)]);
             self.out.push_str(" {");
             if !new_values[index(value)].is_empty() {

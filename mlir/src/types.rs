@@ -82,10 +82,17 @@ pub(crate) fn separated<T>(
 ) {
     for (i, item) in items.into_iter().enumerate() {
         if i > 0 {
-            out.push_str(", ");
+            comma(out);
         }
         print(out, item);
     }
+}
+
+/// A comma, and a new line where this one is long: the signature of a real graph has hundreds of items.
+pub(crate) fn comma(out: &mut String) {
+    const LONG: usize = 120;
+    let line = out.len() - out.rfind('\n').map_or(0, |at| at + 1);
+    out.push_str(if line > LONG { ",\n      " } else { ", " });
 }
 
 /// A string in quotes: printable ASCII as it is, every other byte in hexadecimal.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lmsc_ir::{Advice, Bytes, Graph, Message, NodeId, verify};
-use lmsc_plan::planners::{Planner, planner};
+use lmsc_plan::planners::{FOREIGN, Planner, planner};
 use lmsc_plan::saved::{Head, Saved, SavedError};
 use lmsc_plan::service::{Question, Space};
 
@@ -16,7 +16,7 @@ pub struct GivenPlan {
     pub name: String,
     /// The question that the plan answers.
     pub head: Head,
-    /// The planner that made it.
+    /// The planner that made it, or [`FOREIGN`].
     pub planner: &'static Planner,
     text: String,
 }
@@ -34,15 +34,10 @@ impl GivenPlan {
     /// The plan in the text of a file of this name.
     ///
     /// # Errors
-    /// [`PassError::Given`] if the text is not a plan, or its planner does not exist.
+    /// [`PassError::Given`] if the text is not a plan.
     pub fn new(name: String, text: String) -> Result<GivenPlan, PassError> {
         let head = Head::parse(&text).map_err(|why| refused(&name, &why))?;
-        let planner = planner(&head.planner).ok_or_else(|| {
-            let fault = format!("there is no planner `{}`", head.planner);
-            let not_given =
-                NotGiven::new(&name, &fault, fault.clone()).with_help("plan anew, without --plan");
-            NotGiven { is_unreadable: true, ..not_given }.error()
-        })?;
+        let planner = planner(&head.planner).unwrap_or(&FOREIGN);
         Ok(GivenPlan { name, head, planner, text })
     }
 

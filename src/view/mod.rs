@@ -11,7 +11,7 @@ use lmsc_plan::Bridge;
 use lmsc_plan::planners::Plan;
 use lmsc_plan::problem::{Problem, TensorId};
 use lmsc_plan::schedule::{self, Flaw, Instruction};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 pub(crate) use picture::picture;
 pub(crate) use stalls::hiding_rate;
@@ -161,9 +161,11 @@ pub(crate) fn trace(data: &Value) -> String {
     for step in steps() {
         let (start, end) = (micros(&step["start"]), micros(&step["end"]));
         let category = step["lane"].as_u64().and_then(|lane| lanes.get(lane as usize)).map(|lane| lane.1);
+        let facts = ["bytes", "phase", "again", "cause"].map(|key| (key.to_owned(), step[key].clone()));
+        let facts: Map<String, Value> = facts.into_iter().filter(|(_, fact)| !fact.is_null()).collect();
         events.push(json!({
             "ph": "X", "pid": 0, "tid": step["lane"], "ts": start, "dur": end - start, "cat": category,
-            "name": step["name"], "args": {"bytes": step["bytes"], "phase": step["phase"], "again": step["again"], "cause": step["cause"]},
+            "name": step["name"], "args": facts,
         }));
     }
     let mut copies: Vec<&Value> = steps().filter(|step| step["lane"] == 1 || step["lane"] == 2).collect();

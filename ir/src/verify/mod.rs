@@ -204,9 +204,17 @@ impl Checker<'_> {
         for &value in &graph.outputs {
             check(value, None);
         }
+        // A misspelt name has one like it.
+        let mut names: Vec<&str> = Vec::new();
+        if !undefined.is_empty() {
+            let defined = self.graph.values().filter(|(value, _)| self.graph.def(*value) != Def::Nothing);
+            names.extend(defined.map(|(_, value)| &*value.name));
+        }
         for (value, user) in undefined {
+            let meant = words::nearest(self.value(value), names.iter().copied());
+            let meant = meant.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
             let user = user.map_or_else(|| "the caller, as an output,".to_owned(), |id| self.node(id));
-            let message = format!("{user} reads `{}`, which nothing defines", self.value(value));
+            let message = format!("{user} reads `{}`, which nothing defines{meant}", self.value(value));
             self.report(Invariant::I1, message);
         }
     }

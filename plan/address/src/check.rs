@@ -18,7 +18,7 @@ pub enum Misplaced {
     #[error("step {} waits for step {}, which ends later or comes after it", .0.step, .0.before)]
     Edge(Edge),
     /// A range of bytes that is allocated has no address.
-    #[error("{run:?}, on the device from step {from:?} on, has no address")]
+    #[error("{run}, on the device from {} on, has no address", since(*.from))]
     Nowhere {
         /// The bytes.
         run: Allocation,
@@ -26,7 +26,7 @@ pub enum Misplaced {
         from: Option<usize>,
     },
     /// A range of bytes has an address but is not allocated then.
-    #[error("{run:?} has an address from step {from:?} on, but does not come to the device then")]
+    #[error("{run}: an address from {} on, but it does not come to the device then", since(*.from))]
     Unknown {
         /// The bytes.
         run: Allocation,
@@ -34,7 +34,7 @@ pub enum Misplaced {
         from: Option<usize>,
     },
     /// Bytes lie beyond the arena.
-    #[error("{run:?} at address {address} is not inside the arena")]
+    #[error("{run} at address {address} is not inside the arena")]
     Outside {
         /// The bytes.
         run: Allocation,
@@ -42,7 +42,7 @@ pub enum Misplaced {
         address: u64,
     },
     /// An address is no multiple of the alignment.
-    #[error("{run:?} at address {address} is not aligned")]
+    #[error("{run} at address {address} is not aligned")]
     Unaligned {
         /// The bytes.
         run: Allocation,
@@ -61,7 +61,7 @@ pub enum Misplaced {
     #[error("{0} is not where the next step looks for it")]
     Moved(TensorId),
     /// Two ranges may occupy one address at the same time.
-    #[error("{one:?} and {other:?} share address {address}, and no edge says which is first")]
+    #[error("{one} and {other} share address {address}, and no edge says which is first")]
     Overlap {
         /// One range.
         one: Allocation,
@@ -70,6 +70,11 @@ pub enum Misplaced {
         /// The first address that they share.
         address: u64,
     },
+}
+
+/// The step from which on bytes are on the device, in words.
+fn since(step: Option<usize>) -> String {
+    step.map_or("the start".to_owned(), |step| format!("step {step}"))
 }
 
 /// The size of the used part of the arena, if the placement is safe in any timing.

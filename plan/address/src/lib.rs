@@ -103,3 +103,12 @@ pub enum Allocation {
         end: u64,
     },
 }
+
+impl std::fmt::Display for Allocation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Allocation::Workspace(tick) => write!(f, "the workspace of operator {tick}"),
+            Allocation::Bytes { tensor, begin, end } => write!(f, "bytes {begin} to {end} of {tensor}"),
+        }
+    }
+}

@@ -233,6 +233,17 @@ pub static PLANNERS: &[Planner] = &[
     },
 ];
 
+/// The planner of plans that another program made. Where one of them must be planned anew, as for another budget, `auto` does.
+pub static FOREIGN: Planner = Planner {
+    name: "foreign",
+    summary: "another program",
+    ranges: true,
+    ours: true,
+    learns: false,
+    glance: Some(auto::glance),
+    run: |request, _| auto::plan(request),
+};
+
 /// The planner with this name, or with a name that it had in an earlier version.
 pub fn planner(name: &str) -> Option<&'static Planner> {
     let name = if name == "optimal" { "swap-only" } else { name };

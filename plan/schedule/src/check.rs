@@ -11,15 +11,15 @@ use crate::problem::{Duplex, Problem, TensorId};
 pub enum Flaw {
     #[error("the steps run other operators than the problem's, each once and in its order, at step {0}")]
     Order(usize),
-    #[error("{what:?} takes {found} ns; it should take {expected} ns")]
+    #[error("{what} takes {found} ns; it should take {expected} ns")]
     Duration { what: Instruction, found: u64, expected: u64 },
-    #[error("{0:?} and {1:?} share an engine and overlap")]
+    #[error("{0} and {1} share an engine and overlap")]
     Engine(Instruction, Instruction),
     #[error("{0} is no range of bytes of its tensor, or shares some with another piece")]
     Piece(PieceId),
     #[error("operator {tick} uses {tensor}, of which some bytes are not on the device then")]
     Absent { tick: u32, tensor: TensorId },
-    #[error("{0:?} copies bytes that are not there, or not yet, or no longer what they were")]
+    #[error("{0} copies bytes that are not there, or not yet, or no longer what they were")]
     Copy(Instruction),
     #[error("{0} is a variable, and not in one place between steps, or travels in ranges from the device")]
     Place(TensorId),

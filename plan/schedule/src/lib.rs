@@ -128,6 +128,16 @@ pub enum Instruction {
     In(PieceId),
 }
 
+impl std::fmt::Display for Instruction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Instruction::Op(tick) => write!(f, "operator {tick}"),
+            Instruction::Out(piece) => write!(f, "the copy of {piece} to the host"),
+            Instruction::In(piece) => write!(f, "the copy of {piece} to the device"),
+        }
+    }
+}
+
 /// A plan with times: the result of a [`Simulator`] for [`Absences`] and an order.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
