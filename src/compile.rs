@@ -237,7 +237,7 @@ impl<'a> Job<'a> {
                 written.check_bytes(&bytes)?;
                 let write = out.write_all(&bytes).and_then(|()| out.flush());
                 // The reader of a pipe may have closed it.
-                let is_failure = |e: &io::Error| e.kind() != io::ErrorKind::BrokenPipe;
+                let is_failure = |e: &std::io::Error| e.kind() != std::io::ErrorKind::BrokenPipe;
                 write.err().filter(is_failure).map_or(Ok(()), |e| Err(Error::writing(output, &e)))
             }
             _ => {
