@@ -317,8 +317,9 @@ pub struct PlanArgs {
     /// Apply only the first COUNT swaps, to bisect.
     #[arg(long, value_name = "COUNT")]
     pub swap_limit: Option<usize>,
-    /// Carry out the plan in this file, which --save-plan has written, instead of planning. It is checked against the model:
-    /// same sizes, same --target, same --profile; --budget, if given, is that for which it was made.
+    /// Carry out the plan in this file, which --save-plan or another program has written, instead of planning; or the schedule in
+    /// it, within --budget. It is checked against the model: same sizes, same --target, same --profile; --budget, if given, is that
+    /// for which a plan was made.
     #[arg(long = "plan", id = "plan", value_name = "FILE", conflicts_with_all = steering())]
     pub given: Option<PathBuf>,
 }
@@ -821,8 +822,8 @@ pub struct PlanCommandArgs {
     /// the step's own peak, such as 0.7x. With --plan, that for which it was made.
     #[arg(long, visible_alias = "budget", value_name = "BUDGET", required_unless_present = "plan")]
     pub memory: Option<Budget>,
-    /// Show the plan in this file, which --save-plan has written, instead of planning. It is checked against the model or the
-    /// instance.
+    /// Show the plan in this file, which --save-plan or another program has written, instead of planning; or the schedule in it,
+    /// within --memory. It is checked against the model or the instance.
     #[arg(long = "plan", id = "plan", value_name = "FILE")]
     #[arg(conflicts_with_all = ["planner", "ranges", "effort", "scheduler", "addresses", "pages"])]
     pub given: Option<PathBuf>,

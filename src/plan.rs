@@ -117,6 +117,17 @@ struct ReplayedFacts {
     peak_bytes: u64,
 }
 
+/// The context, unless it is for a schedule and has no budget: a plan says its own.
+fn stated(cx: PassCx) -> Result<PassCx, Error> {
+    match &cx.given {
+        Some(given) if cx.budget.is_none() => {
+            let message = format!("{}: a schedule does not say for how many bytes it is", given.name);
+            Err(Error::new(Code::Option, message).with_help("give the bytes, with --memory"))
+        }
+        _ => Ok(cx),
+    }
+}
+
 /// What is told of a model that a plan rewrote.
 pub(crate) struct Rewritten {
     pub(crate) hash: String,
@@ -356,7 +367,7 @@ impl Task {
             let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
             let instance = Instance::parse(&text).map_err(|e| Error::in_file(Code::Malformed, path, e))?;
             let budget = memory.map(|memory| of_instance(memory, &instance.problem)).transpose()?;
-            let cx = applied(PassCx { budget, ..asked });
+            let cx = stated(applied(PassCx { budget, ..asked }))?;
             return Ok(Task::Instance(Box::new(instance), Box::new(cx)));
         }
         let path = args.model.as_deref().expect("one of the two is required");
@@ -365,7 +376,7 @@ impl Task {
         let loaded = load_quietly(path, &args.binding)?;
         let Loaded { mut graph, warnings, .. } = told_if_inference(path, loaded);
         let cx = PassCx { target, profile, workspaces, least_workspaces, ..asked };
-        let cx = applied(with_budgets(cx, &graph, memory, args.host_budget)?);
+        let cx = stated(applied(with_budgets(cx, &graph, memory, args.host_budget)?))?;
         let profile = ProfileFacts::of(&cx, &graph);
         let bridge = before_planning(&mut graph, &cx)?;
         let name = path.display().to_string();

@@ -174,6 +174,19 @@ fn plans_schedules_and_certificates_are_checked() {
     show("plan-of-a-model", &format!("check @/p.json {VGG}"), 0);
     show("schedule-of-a-model", &format!("check @/s.json {VGG} --memory 0.8x"), 0);
     show("certificate-of-a-model", &format!("check @/c.json {VGG} --memory 0.8x"), 0);
+    // A schedule is carried out as the plan is.
+    let hash = |arguments: &str| {
+        let outcome = bench.run(arguments);
+        let text = String::from_utf8(outcome.stdout.clone()).unwrap();
+        text.lines()
+            .find(|line| line.starts_with("hash "))
+            .unwrap_or_else(|| panic!("{outcome:?}"))
+            .to_owned()
+    };
+    let made = hash(&format!("{VGG} --plan @/p.json"));
+    assert_eq!(hash(&format!("{VGG} --plan @/s.json --budget 0.8x")), made);
+    assert_eq!(hash(&format!("plan {VGG} --plan @/s.json --memory 0.8x")), made);
+    assert_eq!(bench.run(&format!("{VGG} --plan @/s.json")).code, 2);
     let other = "testdata/models/tiny_resnet18/training_model.onnx --dim batch=4";
     show("schedule-of-another-model", &format!("check @/s.json {other} --memory 0.8x"), 1);
 

@@ -9,7 +9,7 @@ use lmsc_plan::service::{Question, Space};
 
 use crate::{NotGiven, Outcome, PassCx, PassError};
 
-/// A saved plan whose header was parsed. The plan is checked against the graph when it is carried out.
+/// A saved plan, or a schedule, whose header was parsed. The plan is checked against the graph when it is carried out.
 #[derive(Clone, Debug)]
 pub struct GivenPlan {
     /// The file's name in messages.
@@ -31,10 +31,10 @@ pub struct GivenOrder {
 }
 
 impl GivenPlan {
-    /// The plan in the text of a file of this name.
+    /// The plan, or that of the schedule, in the text of a file of this name.
     ///
     /// # Errors
-    /// [`PassError::Given`] if the text is not a plan.
+    /// [`PassError::Given`] if the text is neither.
     pub fn new(name: String, text: String) -> Result<GivenPlan, PassError> {
         let head = Head::parse(&text).map_err(|why| refused(&name, &why))?;
         let planner = planner(&head.planner).unwrap_or(&FOREIGN);
@@ -49,7 +49,7 @@ impl GivenPlan {
         PassCx {
             order: (!order.nodes.is_empty()).then(|| order.into()),
             planner: Some(self.planner),
-            budget: cx.budget.or(Some(Bytes(self.head.budget))),
+            budget: cx.budget.or(self.head.budget.map(Bytes)),
             addresses: self.head.space == Space::Arena,
             or_pages: false,
             pages,

@@ -11,31 +11,39 @@ use serde_json::{Value, json};
 pub(super) fn trace(program: &Program, events: &[Event]) -> Value {
     let micros = |time: Duration| time.as_nanos() as f64 / 1000.0;
     let mut all: Vec<Value> = Vec::new();
-    for (row, name) in [(0, "compute"), (1, "out"), (2, "in"), (3, "waiting")] {
-        all.push(json!({ "ph": "M", "pid": 0, "tid": row, "name": "thread_name", "args": { "name": name } }));
+    let mut named = |what: &str, row: usize, name: &str| {
+        all.push(json!({ "ph": "M", "pid": 0, "tid": row, "name": what, "args": { "name": name } }));
+    };
+    named("process_name", 0, "training steps, as they ran");
+    for (row, name) in ["compute", "out", "in", "waiting"].into_iter().enumerate() {
+        named("thread_name", row, name);
     }
     let mut events: Vec<&Event> = events.iter().collect();
     events.sort_by_key(|event| (event.begun, event.stream, event.step, event.command));
     for event in events {
         let (begun, length) = (micros(event.begun), micros(event.ended.saturating_sub(event.begun)));
         let command = &program.stream(event.stream)[event.command as usize];
-        let (name, args) = match &command.action {
-            Action::Turn => ("turn".to_owned(), json!({ "step": event.step })),
+        let (name, category, args) = match &command.action {
+            Action::Turn => ("turn".to_owned(), "caller", json!({ "step": event.step })),
             Action::Launch(launch) => {
-                (launch.node.to_string(), json!({ "step": event.step, "operator": launch.op.to_string() }))
+                let args = json!({ "step": event.step, "operator": launch.op.to_string() });
+                (launch.node.to_string(), "compute", args)
             }
-            Action::Copy(copy) => (copy.node.to_string(), json!({ "step": event.step, "bytes": copy.bytes })),
+            Action::Copy(copy) => {
+                (copy.node.to_string(), "copy", json!({ "step": event.step, "bytes": copy.bytes }))
+            }
         };
         let row = event.stream as usize;
         all.push(json!({
-            "ph": "X", "pid": 0, "tid": row, "ts": begun, "dur": length, "name": name, "args": args
+            "ph": "X", "pid": 0, "tid": row, "ts": begun, "dur": length, "cat": category, "name": name, "args": args
         }));
         if let (Stream::Compute, Some(cause)) = (event.stream, event.cause) {
             let waited = micros(event.waited);
             let args = json!({ "step": event.step, "stream": cause.stream.to_string() });
             let name = format!("{name} waits for {}", cause_name(program, &cause));
             all.push(json!({
-                "ph": "X", "pid": 0, "tid": 3, "ts": waited, "dur": begun - waited, "name": name, "args": args
+                "ph": "X", "pid": 0, "tid": 3, "ts": waited, "dur": begun - waited, "cat": "wait", "name": name,
+                "args": args
             }));
         }
         all.push(json!({

@@ -106,7 +106,7 @@ impl HeadFile {
             Space::Arena => SpaceFile::Arena,
             Space::Pages(page) => SpaceFile::PageBytes(page),
         };
-        HeadFile { planner, target, budget_bytes: budget, space, nodes }
+        HeadFile { planner, target, budget_bytes: budget.unwrap_or_default(), space, nodes }
     }
 
     pub(super) fn head(&self) -> Head {
@@ -118,7 +118,7 @@ impl HeadFile {
         Head {
             planner: self.planner.clone(),
             target: self.target.clone(),
-            budget: self.budget_bytes,
+            budget: Some(self.budget_bytes),
             space,
             nodes: self.nodes.clone(),
         }

@@ -39,8 +39,8 @@ pub struct Head {
     pub planner: String,
     /// The target for which it was made; none for an instance.
     pub target: Option<String>,
-    /// The budget in device bytes.
-    pub budget: u64,
+    /// The budget in device bytes; none for a schedule, which does not say it.
+    pub budget: Option<u64>,
     /// The way in which it keeps within the budget.
     pub space: Space,
     /// The names of the model's nodes in the planned order; empty for an instance.
@@ -225,11 +225,15 @@ impl About {
 }
 
 impl Head {
-    /// The question that the saved plan in the text answers. The plan itself is not read.
+    /// The question that the saved plan or the schedule in the text answers. The plan itself is not read. Who made a schedule is
+    /// not known: the planner's name is empty.
     ///
     /// # Errors
     /// [`SavedError::Json`], [`SavedError::Format`], and [`SavedError::Unknown`] for pages of an unsupported size.
     pub fn parse(text: &str) -> Result<Head, SavedError> {
+        if schedule::is_schedule(text) {
+            return schedule::head(text);
+        }
         format(text, "plan", FORMAT)?;
         let head = json::<file::HeadFile>(text, "plan")?.head();
         match head.space {
@@ -250,7 +254,8 @@ impl Saved {
         target: Option<String>,
     ) -> Saved {
         let planner = question.planner.name.to_owned();
-        let head = Head { planner, target, budget: question.request.budget, space: planned.space, nodes };
+        let budget = Some(question.request.budget);
+        let head = Head { planner, target, budget, space: planned.space, nodes };
         Saved { head, about: About::of(question.request.problem), planned }
     }
 
@@ -272,7 +277,7 @@ impl Saved {
         let head = file.head.head();
         file.about.is(about, head.target.as_deref())?;
         let (plan, edges, spots) = file.parts(problem)?;
-        let request = Request { alignment, ..Request::new(problem, head.budget) };
+        let request = Request { alignment, ..Request::new(problem, head.budget.unwrap_or_default()) };
         let planned = checked(plan, edges, spots, head.space, &request);
         let planned = planned.map_err(|why| match why {
             SavedError::Times { what, .. } => {
@@ -283,15 +288,20 @@ impl Saved {
         Ok(Saved { head, about, planned: Planned { counted_nanos: file.counted_ns, ..planned } })
     }
 
-    /// The plan in the text, if it answers the question: of its problem, for its budget, and within its host memory.
+    /// The plan in the text, or that of the schedule in it, if it answers the question: of its problem, for its budget, and within
+    /// its host memory.
     ///
     /// # Errors
     /// [`SavedError`].
     pub fn answer(text: &str, question: &Question<'_>) -> Result<Saved, SavedError> {
         let Question { request, host_bytes, .. } = *question;
-        let saved = Saved::parse(text, request.problem, request.alignment)?;
-        if saved.head.budget != request.budget {
-            return Err(SavedError::Budget { saved: saved.head.budget, asked: request.budget });
+        let saved = if schedule::is_schedule(text) {
+            Saved::of(question, schedule::parse(text, &request)?, Vec::new(), None)
+        } else {
+            Saved::parse(text, request.problem, request.alignment)?
+        };
+        if let Some(saved) = saved.head.budget.filter(|&budget| budget != request.budget) {
+            return Err(SavedError::Budget { saved, asked: request.budget });
         }
         let moved = crate::host::bytes(&saved.planned.plan.schedule);
         if moved > host_bytes {

@@ -12,7 +12,7 @@ use lmsc_schedule::{Edge, Instruction, Plan, Request};
 use serde::{Deserialize, Serialize};
 
 use super::file::{Does, OpFile, PlanFile, SpotFile, StepFile, known};
-use super::{SavedError, checked, format, json};
+use super::{Head, SavedError, checked, format, json};
 use crate::service::{Planned, Space};
 
 /// The name of the format.
@@ -111,6 +111,26 @@ pub fn to_json(plan: &Plan, placed: Option<(&[Spot], &[Edge])>) -> serde_json::V
         ops: repeats.then(ops),
     };
     serde_json::to_value(&file).expect("a schedule is JSON")
+}
+
+/// Whether the text says that it is a schedule.
+pub(super) fn is_schedule(text: &str) -> bool {
+    format(text, "schedule", FORMAT).is_ok()
+}
+
+/// What the schedule in the text says of the question that it answers.
+pub(super) fn head(text: &str) -> Result<Head, SavedError> {
+    #[derive(Deserialize)]
+    struct HeadFile {
+        #[serde(default)]
+        spots: Option<serde::de::IgnoredAny>,
+        /// Of a model: the names of its nodes in the planned order.
+        #[serde(default)]
+        nodes: Vec<String>,
+    }
+    let HeadFile { spots, nodes } = json(text, "schedule")?;
+    let space = if spots.is_some() { Space::Arena } else { Space::Counted };
+    Ok(Head { planner: String::new(), target: None, budget: None, space, nodes })
 }
 
 /// The plan of the schedule in the text, for the request's problem, if it is valid within the request's budget: with its

@@ -81,7 +81,7 @@ fn damaged_plans_are_refused_or_valid() {
             match Saved::parse(&String::from_utf8(damaged).unwrap(), &problem, 256) {
                 Ok(saved) => {
                     let Planned { plan, .. } = &saved.planned;
-                    check(&plan.problem, &plan.schedule, saved.head.budget).unwrap();
+                    check(&plan.problem, &plan.schedule, saved.head.budget.unwrap()).unwrap();
                     read += 1;
                 }
                 Err(_) => refused += 1,
@@ -113,7 +113,7 @@ fn plans_with_damaged_lists_are_refused_or_valid() {
                 }
                 match Saved::parse(&damaged.to_string(), &problem, 256) {
                     Ok(Saved { head, planned, .. }) => {
-                        check(&planned.plan.problem, &planned.plan.schedule, head.budget).unwrap();
+                        check(&planned.plan.problem, &planned.plan.schedule, head.budget.unwrap()).unwrap();
                         read += 1;
                     }
                     Err(_) => refused += 1,
@@ -179,7 +179,7 @@ fn a_schedule_is_the_plan_that_it_was_written_from() {
             let Planned { plan, spots, edges, peak, .. } = &saved.planned;
             let placed = (space == Space::Arena).then_some((&spots[..], &edges[..]));
             let text = schedule::to_json(plan, placed).to_string();
-            let request = Request::new(&problem, saved.head.budget);
+            let request = Request::new(&problem, saved.head.budget.unwrap());
             let again = schedule::parse(&text, &request).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
             assert_eq!(schedule::to_json(&again.plan, placed).to_string(), text, "seed {seed}");
             assert_eq!((again.peak, again.nanos()), (*peak, saved.planned.nanos()), "seed {seed}");
