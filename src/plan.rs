@@ -95,6 +95,9 @@ struct Answer {
     /// any timing; `peak_bytes` is what the planned times need.
     #[serde(skip_serializing_if = "Option::is_none")]
     model_peak_bytes: Option<[u64; 2]>,
+    /// Number of samples of a step of a model, where its sizes say it.
+    #[serde(skip)]
+    samples: Option<u64>,
     /// The replays of the plan under noise, with `--noise` or `--contention`.
     #[serde(skip_serializing_if = "Option::is_none")]
     replayed: Option<ReplayedFacts>,
@@ -226,6 +229,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         counted_makespan_ms: (planned.space != Space::Counted).then(|| millis(planned.counted_nanos)),
         arena_bytes: (planned.space == Space::Arena).then(|| task.memory().0),
         page_bytes: if let Space::Pages(page) = planned.space { Some(page) } else { None },
+        samples: crate::sweep::samples(&args.task.binding.dims),
         model_peak_bytes: rewritten.as_ref().map(|it| it.peaks),
         hash: rewritten.map(|it| it.hash),
         replayed,
@@ -847,10 +851,16 @@ impl Answer {
             fact("time beyond unlimited memory", more(found.makespan_ms)),
             fact("no plan below", more(found.lower_bound_ms)),
             fact("step, modelled", format!("{:.2} ms", found.makespan_ms)),
+        ];
+        if let Some(samples) = self.samples {
+            let rate = samples as f64 * 1e3 / found.makespan_ms.max(f64::MIN_POSITIVE);
+            facts.push(fact("samples/s, modelled", format!("{rate:.1}")));
+        }
+        facts.extend([
             fact("computed again", format!("{:.2} ms", found.recompute_ms)),
             fact("copied out", Bytes(found.swapped_bytes).to_string()),
             fact("copied in", Bytes(found.returned_bytes).to_string()),
-        ];
+        ]);
         for (label, waits) in [
             ("exposed", found.exposed_ms),
             ("waits for copies in", waits("copy_in_ms")),

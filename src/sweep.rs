@@ -228,6 +228,13 @@ fn budgets_of(range: &BudgetRange, cx: &PassCx, graph: &Graph) -> Result<RangeIn
     }
 }
 
+/// The number of samples of a step with these sizes: the dimension `batch`, or else the only one.
+pub(crate) fn samples(dims: &[(String, u64)]) -> Option<u64> {
+    let named = dims.iter().find(|(name, _)| name == "batch");
+    let only = dims.first().filter(|_| dims.len() == 1);
+    named.or(only).map(|&(_, value)| value)
+}
+
 /// Every combination of one value per dimension.
 fn combinations(dims: &[(String, RangeInclusive<u64>)]) -> Vec<Vec<(String, u64)>> {
     let mut all = vec![Vec::new()];
@@ -313,32 +320,24 @@ impl Sweep {
         serde_json::to_string_pretty(self).expect("a sweep is JSON") + "\n"
     }
 
-    /// The dimension that counts samples: `batch`, or else the only one.
-    fn samples(size: &Size) -> Option<u64> {
-        let named = size.dims.iter().find(|(name, _)| name == "batch");
-        let only = size.dims.first().filter(|_| size.dims.len() == 1);
-        named.or(only).map(|&(_, value)| value)
-    }
-
     /// A line for each choice of sizes, of samples per second, or steps where nothing says how many samples a step has.
     fn page(&self) -> String {
         let curve = |size: &Size, bound: bool| {
             let plans = size.points.iter().filter_map(|point| Some((point, point.plan.as_ref()?)));
             let time = |plan: &Found| if bound { plan.lower_bound_ms } else { plan.makespan_ms };
-            let samples = Sweep::samples(size).unwrap_or(1) as f64;
+            let samples = samples(&size.dims).unwrap_or(1) as f64;
             let rate = |plan: &Found| samples * 1e3 / time(plan).max(f64::MIN_POSITIVE);
             let points: Vec<_> =
                 plans.map(|(p, plan)| serde_json::json!([p.budget_bytes, rate(plan)])).collect();
             let of = if size.dims.is_empty() { self.planner.to_owned() } else { words(&size.dims) };
             let name = if bound { format!("{of}: no plan is faster") } else { of };
-            serde_json::json!({ "name": name, "bound": bound, "points": points })
+            let refused = size.points.iter().filter(|point| !bound && point.plan.is_none());
+            let refused: Vec<u64> = refused.map(|point| point.budget_bytes).collect();
+            serde_json::json!({ "name": name, "bound": bound, "points": points, "refused": refused })
         };
         let curves = |size| [curve(size, false), curve(size, true)];
-        let rate = if self.sizes.iter().all(|size| Sweep::samples(size).is_some()) {
-            "samples/s"
-        } else {
-            "steps/s"
-        };
+        let rate =
+            if self.sizes.iter().all(|size| samples(&size.dims).is_some()) { "samples/s" } else { "steps/s" };
         view::page(&serde_json::json!({
             "title": format!("{}: speed over memory", self.model),
             "subtitle": format!("planner {}, target {}; times as modelled", self.planner, self.target),
