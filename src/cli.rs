@@ -47,7 +47,9 @@ pub struct Cli {
 /// How much is said on standard error, and in which colours.
 #[derive(Debug, Args, Clone)]
 pub struct TermArgs {
-    /// Print errors and answers only: no warnings, notes or progress, and no report of the main job.
+    /// Print errors and answers only.
+    ///
+    /// That is: no warnings, notes or progress, and no report of the main job.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Say more of tensors and libraries; twice, when each stage began.
