@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use lmsc_ir::rng::{Rng, Source};
+use lmsc_schedule::tuned::Tuned;
 
 use super::construct::{Distance, Size, distance, size};
 use super::frame::{Frame, Places};
@@ -37,13 +38,13 @@ impl Placement {
 }
 
 /// Maximum number of objects removed at once besides those of a delaying edge.
-const MOST_NEIGHBOURS: usize = 12;
+const MOST_NEIGHBOURS: Tuned<usize> = Tuned::new(12);
 
 /// Maximum distance between the lifetimes of neighbours, in positions.
-const NEAR: u32 = 4;
+const NEIGHBOUR_DISTANCE: Tuned<u32> = Tuned::new(4);
 
 /// Mean of the accepted increase in cost at first, in ten thousandths of the makespan.
-const HEAT: u64 = 5;
+const TEMPERATURE: Tuned<u64> = Tuned::new(5);
 
 /// Improves the placement until the work limit is reached or nothing is left to improve.
 ///
@@ -95,7 +96,7 @@ pub(super) fn improve(
         timing.run(frame, &places);
         let found = Placement { places, left: out, makespan: timing.makespan };
         let found_cost = timing.cost(frame) + penalty(frame, &found.left);
-        let heat = nominal / 10_000 * HEAT * (work - spent.min(work)) / work.max(1);
+        let heat = nominal / 10_000 * TEMPERATURE.get() * (work - spent.min(work)) / work.max(1);
         if found_cost <= cost + exponential(&mut random, heat) {
             if found.better_than(best) {
                 best.clone_from(&found);
@@ -141,10 +142,10 @@ fn ruin(frame: &Frame, timing: &Timing, now: &Placement, random: &mut Rng) -> Op
     let (first, last) = frame.extents[out[random.below(out.len())]];
     let near = frame.movable.iter().copied().filter(|&o| {
         let lives = frame.extents[o];
-        lives.0 <= last + NEAR && first <= lives.1 + NEAR
+        lives.0 <= last + NEIGHBOUR_DISTANCE.get() && first <= lives.1 + NEIGHBOUR_DISTANCE.get()
     });
     let near: Vec<ObjectId> = near.collect();
-    for _ in 0..random.below(MOST_NEIGHBOURS) {
+    for _ in 0..random.below(MOST_NEIGHBOURS.get()) {
         let object = near[random.below(near.len())];
         if !out.contains(&object) {
             out.push(object);

@@ -15,6 +15,7 @@ use std::ops::Range;
 
 use cranelift_entity::SecondaryMap;
 use lmsc_schedule::problem::{Operator, Problem, Tensor, TensorId, Uses};
+use lmsc_schedule::tuned::Tuned;
 use lmsc_schedule::{Instruction, Piece, PieceId, Plan, Schedule, Step};
 
 use super::Arena;
@@ -24,8 +25,8 @@ use super::objects::{ObjectId, Owner};
 use super::timing::Timing;
 use crate::offsets::{self, Buffer, Effort};
 
-/// The effort for placing unswapped tensors: some hundredths of a second.
-const STAYING_EFFORT: Effort = Effort { looks: 2_000_000, placements: 20_000 };
+/// Visits of neighbours and placements in the search for addresses of unswapped tensors: some hundredths of a second.
+const UNMOVED_EFFORT: Tuned<[u64; 2]> = Tuned::new([2_000_000, 20_000]);
 
 /// A plan of the same operators with swaps of whole tensors, placed in the arena.
 ///
@@ -65,7 +66,8 @@ pub(super) fn unmoved(problem: &Problem, arena: Arena) -> Result<(Plan, Frame, P
         add(Owner::Workspace(tick), op.workspace, u64::from(tick) + 1..u64::from(tick) + 2);
     }
     let room = arena.bytes.saturating_sub(always);
-    let layout = match offsets::place(&buffers, room, STAYING_EFFORT) {
+    let [looks, placements] = UNMOVED_EFFORT.get();
+    let layout = match offsets::place(&buffers, room, Effort { looks, placements }) {
         Ok(layout) => layout,
         Err(no) => return Err(always + no.found.map_or(u64::MAX / 2, |layout| layout.bytes)),
     };

@@ -3,9 +3,10 @@
 use cranelift_entity::EntityRef;
 
 use super::{ActId, Acts, Direction, Simulator, Stuck, Times};
+use crate::tuned::Tuned;
 
-/// Rounds after which there is no further gain; two to four are usual.
-pub const ROUNDS: usize = 8;
+/// Maximum number of rounds of justification; two to four are usual.
+pub const JUSTIFICATION_ROUNDS: Tuned<usize> = Tuned::new(8);
 
 /// The order and its times after justification: the makespan is never longer than that of the given order.
 ///

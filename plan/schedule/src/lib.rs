@@ -26,6 +26,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 pub mod threads;
+pub mod tuned;
 mod watch;
 
 use std::ops::Range;
@@ -37,7 +38,7 @@ use crate::problem::{Problem, TensorId, Window};
 pub use acts::{Act, ActId, Acts, BlockId, Contents, Lists, last_before};
 pub use check::{EventTime, Flaw, Held, check, check_however_long, held};
 pub use edges::{Edge, NotInOrder, Room, edges};
-pub use justify::{ROUNDS, justified_within, justify, justify_in_order, justify_times};
+pub use justify::{JUSTIFICATION_ROUNDS, justified_within, justify, justify_in_order, justify_times};
 pub use no_wait::no_wait;
 pub use replay::{Noise, Replay, Replayed};
 pub use request::{DoesNotFit, Granularity, Plan, Request, Scheduler};

@@ -5,15 +5,20 @@ use std::collections::BTreeMap;
 
 use cranelift_entity::SecondaryMap;
 use lmsc_schedule::problem::{Problem, TensorId};
+use lmsc_schedule::tuned::Tuned;
 
 use crate::ours::remat::{Dropped, Needed, Rematerializer};
 
 /// A tensor that the backward phase uses twice is a candidate if at least this many operators run in between.
-const SHORTEST: u32 = 4;
+const SHORTEST_WINDOW: Tuned<u32> = Tuned::new(4);
 
-/// Tensors of fewer bytes than this, or than the peak of live bytes divided by the share below, are no candidates.
-const SMALLEST: u64 = 1 << 16;
-const SMALLEST_SHARE: u64 = 1000;
+/// Tensors of fewer bytes than this are no candidates, unless they are a larger part of the peak than the share
+/// below.
+const SMALLEST_CANDIDATE: Tuned<u64> = Tuned::new(1 << 16);
+
+/// Tensors of fewer bytes than the peak of live bytes divided by this are no candidates, unless they are larger
+/// than the size above.
+const SMALLEST_SHARE: Tuned<u64> = Tuned::new(1000);
 
 /// The decision for a [`Candidate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -34,12 +39,12 @@ pub(super) enum Fate {
 }
 
 /// Numbers of operators by which recomputation may be early.
-pub(super) const EARLY: [u32; 4] = [1, 2, 4, 8];
+pub(super) const EARLY: Tuned<[u32; 4]> = Tuned::new([1, 2, 4, 8]);
 
 impl Fate {
     /// The fates that recompute a tensor elsewhere than right before its use, or for each operator that needs it.
     pub(super) fn placed() -> impl Iterator<Item = Fate> {
-        let early = EARLY.into_iter().flat_map(|early| [Fate::Early(early), Fate::RenewedEarly(early)]);
+        let early = EARLY.get().into_iter().flat_map(|early| [Fate::Early(early), Fate::RenewedEarly(early)]);
         std::iter::once(Fate::Renewed).chain(early)
     }
 
@@ -78,7 +83,7 @@ pub(super) struct Candidate {
 /// Tensors that the backward phase uses after a while and that can be recomputed, and the dead tensors that these depend on.
 pub(super) fn candidates(remat: &Rematerializer, problem: &Problem, turn: u32) -> Vec<Candidate> {
     let live = problem.live_bytes().into_iter().max().unwrap_or(0);
-    let smallest = (live / SMALLEST_SHARE).min(SMALLEST);
+    let smallest = (live / SMALLEST_SHARE.get()).min(SMALLEST_CANDIDATE.get());
     let mut candidates = Vec::new();
     let mut readers: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::with_capacity(problem.tensors.len());
     for op in &problem.ops {
@@ -96,7 +101,7 @@ pub(super) fn candidates(remat: &Rematerializer, problem: &Problem, turn: u32) -
         candidates.push(Candidate { tensor, dropped, nanos, bytes, kind, producer, class });
     };
     for window in remat.windows() {
-        let long = window.from <= turn || window.until - window.from >= SHORTEST;
+        let long = window.from <= turn || window.until - window.from >= SHORTEST_WINDOW.get();
         if window.until >= turn && long {
             add(window.tensor, Some(Dropped::new(window)), window.until);
             rests_on[window.tensor] = true;
@@ -117,14 +122,14 @@ pub(super) fn candidates(remat: &Rematerializer, problem: &Problem, turn: u32) -
     candidates
 }
 
-/// Number of operators that [`nanos_anew`] visits; its result is only a sort key.
-const LOOK_BACK: usize = 32;
+/// Number of operators that are visited for the time of recomputing a tensor, which is only a sort key.
+const LOOK_BACK: Tuned<usize> = Tuned::new(32);
 
 /// The time to recompute the tensor at a tick, with the inputs of its producer that the source has freed by then.
 fn nanos_anew(remat: &Rematerializer, problem: &Problem, tensor: TensorId, tick: u32) -> u64 {
     let mut producers: Vec<u32> = remat.producer(tensor).into_iter().collect();
     let mut next = 0;
-    while next < producers.len() && producers.len() < LOOK_BACK {
+    while next < producers.len() && producers.len() < LOOK_BACK.get() {
         let reads = &problem.ops[producers[next] as usize].reads;
         let dead = reads.iter().filter(|&&r| remat.can_repeat(r, tick) && remat.last_use(r) < tick);
         for producer in dead.filter_map(|&r| remat.producer(r)) {
