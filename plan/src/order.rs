@@ -15,7 +15,7 @@ const MOVED_TOGETHER: Tuned<usize> = Tuned::new(8);
 
 /// Maximum number of followers, dependences and touched storages of a node that are considered when the next node
 /// to move is chosen.
-const FOLLOWERS: Tuned<usize> = Tuned::new(32);
+const FOLLOWERS: usize = 32;
 
 /// A node has a negligible cost if it allocates less than one part in this many of its share of the bytes that it
 /// and others free together.
@@ -289,7 +289,7 @@ impl<'a> Listing<'a> {
                     return;
                 }
                 1 => {
-                    let mut awaited = self.before.of(node).iter().take(FOLLOWERS.get());
+                    let mut awaited = self.before.of(node).iter().take(FOLLOWERS);
                     let Some(&one) = awaited.find(|before| !self.done[number(**before)]) else { return };
                     node = one;
                 }
@@ -368,13 +368,13 @@ impl<'a> Listing<'a> {
 
     /// Whether the effect of the node after others is cheap to compute.
     fn is_small(&self, node: NodeId) -> bool {
-        self.before.of(node).len().max(self.touches.of_node(node).len()) <= FOLLOWERS.get()
+        self.before.of(node).len().max(self.touches.of_node(node).len()) <= FOLLOWERS
     }
 
     /// The node that can run after these and not without them with the largest net gain; of equal ones the first in the
     /// order.
     fn follower(&self, some: &[NodeId]) -> Option<NodeId> {
-        let after = some.iter().flat_map(|&node| self.after.of(node).iter().take(FOLLOWERS.get()).copied());
+        let after = some.iter().flat_map(|&node| self.after.of(node).iter().take(FOLLOWERS).copied());
         let is_ready = |node: NodeId| {
             // A node may occur twice among the predecessors; it is waited for once.
             let met = some.iter().filter(|one| self.before.of(node).contains(one)).count();

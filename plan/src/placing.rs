@@ -7,23 +7,17 @@ use lmsc_planners::ours::{Manner, swap_only};
 use lmsc_planners::{Configured, Planner, planner};
 use lmsc_schedule::problem::Problem;
 use lmsc_schedule::tuned::Tuned;
-use lmsc_schedule::{Decision, Granularity, Plan, Request, Schedule};
+use lmsc_schedule::{CLOSE_GAP, Decision, Granularity, Plan, Request, Schedule};
 
 use crate::Floors;
 
 /// Numbers of pieces that make up the peak in plans of ranges; plans of whole tensors are made, too.
 const PIECE_COUNTS: Tuned<[u64; 5]> = Tuned::new([50, 100, 200, 300, 600]);
 
-/// Thousandths by which addresses may lengthen a plan before plans with other recomputed operators are placed, too.
-const TOLERATED_LOSS: Tuned<u64> = Tuned::new(5);
-
 /// Thousandths by which the budgets of these other plans are smaller.
 const SMALLER_BUDGETS: Tuned<[u64; 5]> = Tuned::new([20, 40, 60, 90, 120]);
 
-/// Plans for smaller budgets are made with one part in this many of the effort.
-const REPLANNING_SHARE: Tuned<u32> = Tuned::new(30);
-
-/// Each plan is first placed with one part in this many of the effort.
+/// Each plan is first placed with one part in this many of the effort; plans for smaller budgets are made with a third of that.
 const FIRST_PLACEMENT_SHARE: Tuned<u32> = Tuned::new(10);
 
 /// Number of the best plans that are placed again with the whole effort, if addresses still cost more than
@@ -58,7 +52,7 @@ pub(crate) fn place_plan_unless(
     let all = if request.is_ended() { 1 } else { request.effort };
     let again = |budget, effort| planner.plan(&Request { budget, effort, ..*request });
     let nominal = plan.schedule.makespan();
-    let satisfying = nominal + nominal / 1000 * TOLERATED_LOSS.get();
+    let satisfying = nominal + nominal / CLOSE_GAP.get();
     let makespan = |placed: &Option<Placed>| placed.as_ref().map_or(u64::MAX, |p| p.plan.schedule.makespan());
     let note = |plan: &Plan, placed: &Option<Placed>| {
         if let Some(watch) = request.watch {
@@ -95,7 +89,7 @@ pub(crate) fn place_plan_unless(
             break;
         }
         let budget = (u128::from(request.budget) * u128::from(1000 - less) / 1000) as u64;
-        let plan = again(budget, (all / REPLANNING_SHARE.get()).max(1)).ok();
+        let plan = again(budget, (all / FIRST_PLACEMENT_SHARE.get() / 3).max(1)).ok();
         let Some(plan) = plan.filter(|plan| plan.schedule.makespan() < best) else { break };
         found.push((placed(&plan, quick), Cow::Owned(plan)));
     }

@@ -11,8 +11,8 @@ use super::timing::Timing;
 /// An object is long-lived if it is allocated for more than one part in this many of the serial order.
 const LONG_LIVED: Tuned<u32> = Tuned::new(16);
 
-/// Maximum number of places compared for one object.
-const COMPARED: Tuned<usize> = Tuned::new(1024);
+/// Maximum number of places compared for one object: a limit on the time for fragmented arenas.
+const COMPARED: usize = 1024;
 
 /// Places each object, in the serial order, at an end of the gap that delays the plan least by the times of the guess; among
 /// equal gaps, of the smallest. A long-lived object is placed at the lower end, another at the upper one. An object without
@@ -119,7 +119,7 @@ impl Gaps {
                 if best.is_none_or(|(least, ..)| late < least) {
                     best = Some((late, base, (gap, size)));
                 }
-                if late == 0 || compared == COMPARED.get() {
+                if late == 0 || compared == COMPARED {
                     break 'gaps;
                 }
             }

@@ -3,7 +3,9 @@
 use cranelift_entity::{EntityRef, SecondaryMap};
 use lmsc_schedule::problem::TensorId;
 use lmsc_schedule::tuned::{self, Tuned};
-use lmsc_schedule::{self as schedule, Act, ActId, Edge, Plan, Room, Schedule, Step};
+use lmsc_schedule::{
+    self as schedule, Act, ActId, Edge, IDLE_ROUNDS, LITTLE_GAIN, Plan, Room, Schedule, Step,
+};
 
 use super::construct::{RULES, construct};
 use super::frame::Frame;
@@ -16,15 +18,12 @@ use super::tight::tight;
 use super::timing::Timing;
 use super::{Allocation, Arena, Placed, Spot};
 
-/// Number of budgets below the arena for which plans are made.
-const BUDGETS: Tuned<u64> = Tuned::new(30);
+/// Maximum number of budgets below the arena for which plans are made: a limit on the time, since half and double gave the same
+/// addresses.
+const BUDGETS: u64 = 30;
 
 /// Step between these budgets, in thousandths of the arena.
 const BUDGET_STEP: Tuned<u64> = Tuned::new(5);
-
-/// Step between budgets in thousandths of the arena, without a limit on the makespan, if no such plan has a
-/// placement.
-const LARGE_BUDGET_STEP: Tuned<u64> = Tuned::new(50);
 
 /// A plan is skipped if its makespan exceeds the best one for the whole arena by more than this many percent,
 /// unless nothing else has a placement.
@@ -39,24 +38,13 @@ const PLANNING_WORK: Tuned<u64> = Tuned::new(4_000);
 /// The search ends after this number of consecutive budgets that gain little.
 const STAGNANT_BUDGETS: Tuned<u32> = Tuned::new(5);
 
-/// The search ends after this number of consecutive rounds of improvement that gain little.
-const STAGNANT_ROUNDS: Tuned<u32> = Tuned::new(2);
-
-/// A budget or round gains little if it shortens the best makespan by less than one part in this many.
-const LITTLE_GAIN: Tuned<u64> = Tuned::new(1000);
-
-/// Number of placements improved in the first round; each further round improves half as many for twice as long.
+/// Number of placements improved in the first round, an eighth of them of one plan; each further round improves half as many for
+/// twice as long.
 const IMPROVED: Tuned<usize> = Tuned::new(16);
 
 /// Above this number of objects, objects are not compared with one another, and the first plan that has a placement
 /// is taken.
 pub const MOST_COMPARED: Tuned<usize> = Tuned::new(3000);
-
-/// Step between budgets above that number of objects, in thousandths of the arena.
-const COARSE_BUDGET_STEP: Tuned<u64> = Tuned::new(25);
-
-/// Number of placements of one plan that are improved.
-const IMPROVED_OF_ONE_PLAN: Tuned<usize> = Tuned::new(2);
 
 /// Number of moves that make room for objects without a place.
 const REPAIR_MOVES: Tuned<u32> = Tuned::new(200);
@@ -170,10 +158,11 @@ impl Search {
     /// makespans between the two.
     fn construct(&mut self, arena: Arena, mut plans: impl FnMut(u64) -> Vec<Plan>, most_work: u64) {
         let mut longest = None;
+        // If no near plan has a placement, budgets differ ten times as much, and makespans have no limit.
         let shares = |less: u64, count: u64, kind: Kind| (0..count).map(move |i| (1000 - i * less, kind));
-        let near = shares(BUDGET_STEP.get(), BUDGETS.get(), Kind::Near);
-        let far = shares(LARGE_BUDGET_STEP.get(), 1000 / LARGE_BUDGET_STEP.get(), Kind::Far);
-        let between = shares(BUDGET_STEP.get(), BUDGETS.get(), Kind::Between);
+        let near = shares(BUDGET_STEP.get(), BUDGETS, Kind::Near);
+        let far = shares(10 * BUDGET_STEP.get(), 100 / BUDGET_STEP.get(), Kind::Far);
+        let between = shares(BUDGET_STEP.get(), BUDGETS, Kind::Between);
         // Plans from the start of the search do not count as progress of this one.
         let (mut progress, known) = (Progress::default(), self.cases.len());
         for (share, kind) in near.chain(far).chain(between) {
@@ -195,7 +184,7 @@ impl Search {
                 return;
             }
             let is_found = kind == Kind::Far && any;
-            if is_found || self.many && !(1000 - share).is_multiple_of(COARSE_BUDGET_STEP.get()) {
+            if is_found || self.many && !(1000 - share).is_multiple_of(5 * BUDGET_STEP.get()) {
                 continue;
             }
             let budget = (u128::from(arena.bytes) * u128::from(share) / 1000) as u64;
@@ -248,15 +237,14 @@ impl Search {
         if self.many {
             return;
         }
-        self.tries
-            .extend(found.into_iter().take(IMPROVED_OF_ONE_PLAN.get()).map(|placement| (case, placement)));
+        self.tries.extend(found.into_iter().take(IMPROVED.get() / 8).map(|placement| (case, placement)));
     }
 
     /// Improves the best placements with little work, the better half of them with twice as much, and so on.
     fn improve(&mut self, mut work: u64) {
         let (mut count, mut seed) = (IMPROVED.get(), 0);
         let mut progress = Progress::default();
-        while count > 0 && !progress.ends(self.limit(), STAGNANT_ROUNDS.get()) {
+        while count > 0 && !progress.ends(self.limit(), IDLE_ROUNDS.get()) {
             let mut tries = std::mem::take(&mut self.tries);
             tries.retain(|(case, _)| self.cases[*case].1.nominal() < self.limit());
             tries.sort_by_key(|(_, placement)| placement.rank());

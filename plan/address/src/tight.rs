@@ -15,7 +15,6 @@ use std::ops::Range;
 
 use cranelift_entity::SecondaryMap;
 use lmsc_schedule::problem::{Operator, Problem, Tensor, TensorId, Uses};
-use lmsc_schedule::tuned::Tuned;
 use lmsc_schedule::{Instruction, Piece, PieceId, Plan, Schedule, Step};
 
 use super::Arena;
@@ -24,9 +23,6 @@ use super::improve::Placement;
 use super::objects::{ObjectId, Owner};
 use super::timing::Timing;
 use crate::offsets::{self, Buffer, Effort};
-
-/// Visits of neighbours and placements in the search for addresses of unswapped tensors: some hundredths of a second.
-const UNMOVED_EFFORT: Tuned<[u64; 2]> = Tuned::new([2_000_000, 20_000]);
 
 /// A plan of the same operators with swaps of whole tensors, placed in the arena.
 ///
@@ -66,11 +62,13 @@ pub(super) fn unmoved(problem: &Problem, arena: Arena) -> Result<(Plan, Frame, P
         add(Owner::Workspace(tick), op.workspace, u64::from(tick) + 1..u64::from(tick) + 2);
     }
     let room = arena.bytes.saturating_sub(always);
-    let [looks, placements] = UNMOVED_EFFORT.get();
-    let layout = match offsets::place(&buffers, room, Effort { looks, placements }) {
-        Ok(layout) => layout,
-        Err(no) => return Err(always + no.found.map_or(u64::MAX / 2, |layout| layout.bytes)),
-    };
+    // Some hundredths of a second.
+    let Effort { looks, placements } = Effort::percent(1);
+    let layout =
+        match offsets::place(&buffers, room, Effort { looks: 10 * looks, placements: placements / 2 }) {
+            Ok(layout) => layout,
+            Err(no) => return Err(always + no.found.map_or(u64::MAX / 2, |layout| layout.bytes)),
+        };
     let least = always + layout.bytes;
     if least > arena.bytes {
         return Err(least);

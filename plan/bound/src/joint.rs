@@ -39,6 +39,8 @@
 //!
 //! The times of links are based on a [`Table`] in which all recomputable tensors may be absent at no cost.
 
+use std::cmp::Reverse;
+
 use cranelift_entity::SecondaryMap;
 use lmsc_schedule::problem::{Problem, TensorId, Uses};
 use lmsc_schedule::tuned::{self, Tuned};
@@ -47,26 +49,19 @@ use super::line::{Line, Rate};
 use super::swap::Table;
 use super::{Certificate, Interval, Proof, StepPlace};
 
-/// Number of operators evaluated coarsely.
+/// Number of operators evaluated coarsely; the best sixteenth of them is evaluated finely, each in four times as many cases.
 const SAMPLED_OPERATORS: Tuned<usize> = Tuned::new(128);
 
-/// Number of prices of a byte in a coarse evaluation.
-const COARSE_PRICES: Tuned<usize> = Tuned::new(24);
+/// A coarse evaluation has one price and one case for this many of a fine one.
+const COARSENESS: Tuned<usize> = Tuned::new(8);
 
-/// Number of cases in a coarse evaluation.
-const COARSE_CASES: Tuned<u64> = Tuned::new(64);
-
-/// Number of the best operators that are evaluated finely.
-const FINE_OPERATORS: Tuned<usize> = Tuned::new(8);
+/// Number of cases in a fine evaluation, and maximum number of intervals in a certificate.
+fn cases() -> usize {
+    4 * SAMPLED_OPERATORS.get()
+}
 
 /// Number of prices of a byte in a fine evaluation.
 const FINE_PRICES: Tuned<usize> = Tuned::new(200);
-
-/// Number of cases in a fine evaluation.
-const FINE_CASES: Tuned<u64> = Tuned::new(512);
-
-/// Maximum number of intervals in a certificate.
-const INTERVALS: Tuned<usize> = Tuned::new(512);
 
 /// A bound on the makespan of every plan that swaps, whole tensors or ranges of bytes, and recomputes.
 ///
@@ -185,7 +180,7 @@ impl<'a> Search<'a> {
     fn best(&self) -> Option<Trade> {
         let mut ticks: Vec<u32> =
             (0..self.problem.ticks()).filter(|&t| self.live[t as usize] > self.budget).collect();
-        ticks.sort_by_key(|&t| (std::cmp::Reverse(self.live[t as usize]), t));
+        ticks.sort_by_key(|&t| (Reverse(self.live[t as usize]), t));
         // Mostly those with the most live bytes.
         let count = ticks.len();
         let mut chosen: Vec<u32> = (0..SAMPLED_OPERATORS.get())
@@ -193,12 +188,11 @@ impl<'a> Search<'a> {
             .filter_map(|i| ticks.get(i).copied())
             .collect();
         chosen.dedup();
-        chosen.sort_by_cached_key(|&tick| {
-            (std::cmp::Reverse(self.trade(tick, COARSE_PRICES.get()).sampled(COARSE_CASES.get())), tick)
-        });
-        chosen.truncate(FINE_OPERATORS.get());
+        let (prices, coarse) = (FINE_PRICES.get() / COARSENESS.get(), cases() / COARSENESS.get());
+        chosen.sort_by_cached_key(|&tick| (Reverse(self.trade(tick, prices).sampled(coarse)), tick));
+        chosen.truncate(SAMPLED_OPERATORS.get() / 16);
         let trades = chosen.into_iter().map(|tick| self.trade(tick, FINE_PRICES.get()));
-        trades.max_by_key(|trade| (trade.sampled(FINE_CASES.get()), std::cmp::Reverse(trade.moment)))
+        trades.max_by_key(|trade| (trade.sampled(cases()), Reverse(trade.moment)))
     }
 
     /// Whether the tensor is neither live at the tick nor used by its operator, though it existed before.
@@ -485,20 +479,21 @@ impl Trade {
     }
 
     /// The least makespan over `count` sampled cases: no bound, but slightly above the best one.
-    fn sampled(&self, count: u64) -> u64 {
-        tuned::work(count as usize);
+    fn sampled(&self, count: usize) -> u64 {
+        tuned::work(count);
+        let count = count as u64;
         let sample = |i: u64| (u128::from(self.excess) * u128::from(i) / u128::from(count)) as u64;
         (0..=count).map(|i| self.nanos(sample(i), sample(i) + 1)).min().unwrap_or(0)
     }
 
     /// About the largest bound that the allowed number of intervals can prove, and these intervals.
     fn cut(&self) -> (u64, Vec<Interval>) {
-        let mut most = self.sampled(FINE_CASES.get()) + 1;
+        let mut most = self.sampled(cases()) + 1;
         let mut least = self.nanos(0, self.excess + 1);
-        let mut best = self.intervals(least, INTERVALS.get()).unwrap_or_default();
+        let mut best = self.intervals(least, cases()).unwrap_or_default();
         while least + 1 < most {
             let middle = least.midpoint(most);
-            match self.intervals(middle, INTERVALS.get()) {
+            match self.intervals(middle, cases()) {
                 Some(intervals) => (least, best) = (middle, intervals),
                 None => most = middle,
             }

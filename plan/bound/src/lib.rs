@@ -18,8 +18,7 @@ mod whole;
 
 use std::fmt;
 
-use lmsc_schedule::tuned::Tuned;
-use lmsc_schedule::{Granularity, Request};
+use lmsc_schedule::{CLOSE_GAP, Granularity, Request};
 use serde::{Deserialize, Serialize};
 
 pub use certify::{NotProven, certify};
@@ -68,11 +67,8 @@ pub struct Certificate {
     pub proof: Proof,
 }
 
-/// A makespan is close to its bound if it exceeds the bound by at most one part in this many.
-const CLOSE_GAP: Tuned<u64> = Tuned::new(200);
-
 impl Certificate {
-    /// Whether a makespan is at most 0.5 % above the bound: a longer search could gain little.
+    /// Whether a makespan is at most 0.5 % above the bound.
     pub fn is_close(&self, makespan: u64) -> bool {
         makespan <= self.nanos + self.nanos / CLOSE_GAP.get()
     }

@@ -3,10 +3,9 @@
 use cranelift_entity::EntityRef;
 
 use super::{ActId, Acts, Direction, Simulator, Stuck, Times};
-use crate::tuned::Tuned;
 
-/// Maximum number of rounds of justification; two to four are usual.
-pub const JUSTIFICATION_ROUNDS: Tuned<usize> = Tuned::new(8);
+/// Maximum number of rounds of justification: a limit on the time, since two to four are usual.
+pub const JUSTIFICATION_ROUNDS: usize = 8;
 
 /// The order and its times after justification: the makespan is never longer than that of the given order.
 ///

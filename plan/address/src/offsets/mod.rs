@@ -121,8 +121,8 @@ impl Effort {
     }
 }
 
-/// Maximum number of buffers for the exact search.
-const MOST_SEARCHED: Tuned<usize> = Tuned::new(1_000);
+/// Maximum number of buffers for the exact search: a limit on the time before its first placement.
+const MOST_SEARCHED: usize = 1_000;
 
 /// Number of bisection steps between the load and the smallest layout if a layout does not fit.
 const BISECTIONS: Tuned<u32> = Tuned::new(6);
@@ -253,7 +253,7 @@ fn shrink(
 /// The buffers for the exact search; none if it does not apply: it supports neither fixed addresses nor parts.
 fn blocks(buffers: &[Buffer], sections: &Sections) -> Option<Vec<Block>> {
     let is_plain = |buffer: &Buffer| buffer.fixed.is_none() && buffer.parts.len() <= 1;
-    let plain = buffers.len() <= MOST_SEARCHED.get() && buffers.iter().all(is_plain);
+    let plain = buffers.len() <= MOST_SEARCHED && buffers.iter().all(is_plain);
     plain.then(|| buffers.iter().map(|buffer| hull(buffer, sections)).collect())?
 }
 

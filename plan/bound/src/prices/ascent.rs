@@ -5,14 +5,11 @@ use lmsc_schedule::tuned::{self, Tuned};
 use super::grid::Grid;
 use super::smooth::{Smooth, Symmetric};
 
-/// Weight of the barrier that keeps prices off their limits, relative to the smoothness.
-const BARRIER: Tuned<f64> = Tuned::new(0.003);
+/// Weight of the barrier that keeps prices off their limits, and precision of a climb, relative to the smoothness.
+const BARRIER: f64 = 0.003;
 
 /// Maximum number of Newton steps for one smoothness.
 const STEPS: Tuned<usize> = Tuned::new(8);
-
-/// Part of the way to the nearest limit that is left by a step.
-const MARGIN: Tuned<f64> = Tuned::new(0.05);
 
 /// Prices on a grid, all of them off their limits.
 pub(super) struct Ascent<'a> {
@@ -39,7 +36,7 @@ impl<'a> Ascent<'a> {
 
     /// Climbs to nearly the best prices for this smoothness, unless the work limit is reached.
     pub(super) fn climb(&mut self, tau: f64, most_work: u64) {
-        let barrier = BARRIER.get() * tau;
+        let barrier = BARRIER * tau;
         let len = self.prices.len() as u64;
         for _ in 0..STEPS.get() {
             if self.work >= most_work {
@@ -67,7 +64,7 @@ impl<'a> Ascent<'a> {
             });
             let Some(prices) = better else { return };
             self.prices = prices;
-            if gain < 0.003 * tau {
+            if gain < barrier {
                 return;
             }
         }
@@ -140,7 +137,8 @@ impl<'a> Ascent<'a> {
             let sum = |of: &[f64]| of[one] + other.map_or(0.0, |other| of[other]);
             (sum(step) > 0.0).then(|| (1.0 - sum(&self.prices)) / sum(step))
         });
-        low.chain(high).map(|most| (1.0 - MARGIN.get()) * most).fold(1.0, f64::min)
+        // As in most interior-point methods, a twentieth of the way to the boundary is left.
+        low.chain(high).map(|most| 0.95 * most).fold(1.0, f64::min)
     }
 }
 

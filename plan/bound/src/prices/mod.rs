@@ -41,14 +41,11 @@ use lmsc_schedule::tuned::Tuned;
 use super::{Certificate, Fact, Price, Proof, StepPlace, certify, swap};
 pub use windows::losing;
 
-/// Number of evenly spaced edges at first, besides those of links.
+/// Number of evenly spaced edges at first, besides those of links, of which there are at most twice as many.
 const EVENLY: Tuned<usize> = Tuned::new(48);
 
 /// Smoothness of the bound at the end of each round, relative to the time of a byte.
 const SMOOTHNESS: Tuned<[f64; 3]> = Tuned::new([0.02, 0.005, 0.000_6]);
-
-/// Smoothness of the bound at first.
-const FIRST_SMOOTHNESS: Tuned<f64> = Tuned::new(0.3);
 
 /// Factor on the smoothness after a step.
 const SHARPENING: Tuned<f64> = Tuned::new(0.35);
@@ -62,16 +59,13 @@ const REFINED_PARTS: Tuned<usize> = Tuned::new(3);
 
 /// Distances from its limit at which a price is rounded to it: nearly none, and so that few prices are left
 /// between.
-const ROUNDED: Tuned<[f64; 2]> = Tuned::new([1e-6, 0.002]);
+const ROUNDED: [f64; 2] = [1e-6, 0.002];
 
-/// Maximum number of edges of links.
-const LINK_EDGES: Tuned<usize> = Tuned::new(100);
+/// Maximum number of edges in a round: a limit on the time for large steps.
+const MOST_EDGES: usize = 256;
 
-/// Maximum number of edges in a round.
-const MOST_EDGES: Tuned<usize> = Tuned::new(256);
-
-/// Maximum number of steps of inner loops.
-const WORK: Tuned<u64> = Tuned::new(600_000_000);
+/// Maximum number of steps of inner loops: a limit on the time for large steps.
+const WORK: u64 = 600_000_000;
 
 /// The units of a price of one.
 const ONE: f64 = (1u64 << 32) as f64;
@@ -96,7 +90,7 @@ pub(super) fn search(problem: &Problem, budget: u64, links: &Proof) -> Certifica
         return proof(problem, budget, &fluid, &[], &[]);
     }
     let mut of_links = edges_of(problem, links);
-    let every = of_links.len().div_ceil(LINK_EDGES.get()).max(1);
+    let every = of_links.len().div_ceil(2 * EVENLY.get()).max(1);
     of_links = of_links.into_iter().step_by(every).collect();
     let beside = |mut edges: Vec<usize>| {
         edges.extend(&of_links);
@@ -107,12 +101,13 @@ pub(super) fn search(problem: &Problem, budget: u64, links: &Proof) -> Certifica
     let mut grid = Grid::of(&fluid, beside(fluid.evenly(EVENLY.get())));
     let mut prices = vec![0.3; grid.len()];
     prices[..grid.edges.len()].fill(0.1);
-    let (mut tau, mut work) = (FIRST_SMOOTHNESS.get(), 0);
+    // The first round takes three values of smoothness.
+    let (mut tau, mut work) = (SMOOTHNESS.get()[0] / SHARPENING.get() / SHARPENING.get(), 0);
     let mut best: Option<Certificate> = None;
     for (round, end) in SMOOTHNESS.get().into_iter().enumerate() {
         if round > 0 {
             let finer = Grid::of(&fluid, beside(closer(&grid, &prices, fluid.excess.len())));
-            if finer.edges.len() > MOST_EDGES.get() {
+            if finer.edges.len() > MOST_EDGES {
                 break;
             }
             prices = carried(&grid, &prices, &finer);
@@ -120,16 +115,15 @@ pub(super) fn search(problem: &Problem, budget: u64, links: &Proof) -> Certifica
         }
         let mut ascent = Ascent::new(&grid, prices, work);
         loop {
-            ascent.climb(tau, WORK.get());
+            ascent.climb(tau, WORK);
             if tau <= end {
                 break;
             }
             tau = (tau * SHARPENING.get()).max(end);
         }
         (prices, work) = (ascent.prices, ascent.work);
-        let found = ROUNDED
-            .get()
-            .map(|next| proof(problem, budget, &fluid, &grid.edges, &shares(&grid, &prices, next)));
+        let found =
+            ROUNDED.map(|next| proof(problem, budget, &fluid, &grid.edges, &shares(&grid, &prices, next)));
         best = best.into_iter().chain(found).max_by_key(|proof| proof.nanos);
     }
     best.expect("a round at least")

@@ -123,7 +123,7 @@ impl Outcome {
                 let times = simulator.run(&acts, &order, budget, Direction::Forward)?;
                 (order, times)
             }
-            Scheduler::Justified => justify(simulator, &acts, &order, budget, JUSTIFICATION_ROUNDS.get())?,
+            Scheduler::Justified => justify(simulator, &acts, &order, budget, JUSTIFICATION_ROUNDS)?,
         };
         let schedule = acts.schedule(&absences, &order, &times);
         Ok(Plan { problem, op_origin, tensor_origin, schedule })

@@ -9,23 +9,21 @@ use lmsc_ir::rng::{Rng, Source};
 use lmsc_schedule::problem::Problem;
 use lmsc_schedule::tuned::Tuned;
 use lmsc_schedule::{
-    Absences, ActId, Acts, Direction, Instruction, JUSTIFICATION_ROUNDS, Piece, Request, Schedule, Simulator,
-    Step, Times, justify, justify_times,
+    Absences, ActId, Acts, Direction, IDLE_ROUNDS, Instruction, JUSTIFICATION_ROUNDS, Piece, Request,
+    Schedule, Simulator, Step, Times, justify, justify_times,
 };
 
 use crate::ours::split::waits;
 use crate::ours::swap_only::SMALLEST_PIECE;
 use crate::ours::swap_set::travels_whole;
 
-/// Maximum number of rounds of local search, each with more and smaller pieces.
-const LOCAL_SEARCH_ROUNDS: Tuned<u64> = Tuned::new(12);
-
-/// Local search ends after this number of consecutive rounds without gain.
-const ROUNDS_WITHOUT_GAIN: Tuned<u32> = Tuned::new(2);
+/// Maximum number of rounds of local search, each with more and smaller pieces: a limit on the time, since half and double gave
+/// the same plans.
+const LOCAL_SEARCH_ROUNDS: u64 = 12;
 
 /// Maximum number of activities simulated per round, for each percent of effort: of a long order, fewer changes are
-/// tried.
-const SIMULATED_ACTIVITIES: Tuned<u64> = Tuned::new(80_000);
+/// tried. A limit on the time: half and double gave the same plans.
+const SIMULATED_ACTIVITIES: u64 = 80_000;
 
 /// Changes tried per round, at most, for each percent of effort: one part in this many of all pairs of an activity
 /// and a position. In a short order, the changes that help are found soon.
@@ -41,8 +39,8 @@ pub(super) fn nudged(problem: &Problem, request: &Request, enough: u64, schedule
     let Request { budget, effort, .. } = *request;
     let mut best = schedule.clone();
     let (mut halved, mut in_vain) = (schedule, 0);
-    for seed in 0..LOCAL_SEARCH_ROUNDS.get() {
-        if best.makespan() <= enough || in_vain == ROUNDS_WITHOUT_GAIN.get() || request.is_ended() {
+    for seed in 0..LOCAL_SEARCH_ROUNDS {
+        if best.makespan() <= enough || in_vain == IDLE_ROUNDS.get() || request.is_ended() {
             break;
         }
         let Some(walk) = Walk::new(problem, budget, &halved) else { break };
@@ -101,8 +99,7 @@ impl Walk {
         let acts = Acts::of(problem, &absences);
         let mut simulator = Simulator::default();
         let order = acts.order_of(schedule)?;
-        let (order, times) =
-            justify(&mut simulator, &acts, &order, budget, JUSTIFICATION_ROUNDS.get()).ok()?;
+        let (order, times) = justify(&mut simulator, &acts, &order, budget, JUSTIFICATION_ROUNDS).ok()?;
         Some(Walk { budget, absences, acts, order, times, simulator })
     }
 
@@ -110,7 +107,7 @@ impl Walk {
     fn nudged(mut self, seed: u64, effort: u32, enough: u64) -> Schedule {
         let mut rng = Rng::new(seed);
         let (count, percent) = (self.acts.len() as u64, u64::from(effort));
-        let changes = (percent * SIMULATED_ACTIVITIES.get() / count)
+        let changes = (percent * SIMULATED_ACTIVITIES / count)
             .min(percent.saturating_mul(count * count) / PAIRS_SHARE.get());
         for _ in 0..changes {
             if self.times.makespan <= enough {
@@ -122,8 +119,7 @@ impl Walk {
             }
         }
         let Walk { budget, absences, acts, order, times, mut simulator } = self;
-        let (order, times) = match justify(&mut simulator, &acts, &order, budget, JUSTIFICATION_ROUNDS.get())
-        {
+        let (order, times) = match justify(&mut simulator, &acts, &order, budget, JUSTIFICATION_ROUNDS) {
             Ok(found) if found.1.makespan < times.makespan => found,
             _ => (order, times),
         };

@@ -10,9 +10,6 @@ use lmsc_schedule::{Absences, Instruction, PieceId, Schedule, Step};
 use crate::ours::swap_only::schedule;
 use crate::ours::swap_set::travels_whole;
 
-/// Maximum number of rounds of splitting.
-const ROUNDS: Tuned<usize> = Tuned::new(8);
-
 /// Number of parts into which a round splits a piece.
 const PARTS: Tuned<u64> = Tuned::new(4);
 
@@ -21,7 +18,7 @@ const PARTS: Tuned<u64> = Tuned::new(4);
 pub(super) fn split(problem: &Problem, budget: u64, smallest: u64, mut best: Schedule) -> Schedule {
     let uses = problem.uses();
     let mut absences = Absences::of(problem, &best);
-    for _ in 0..ROUNDS.get() {
+    loop {
         let mut pieces = waits(&best);
         pieces.retain(|&id| {
             let piece = &absences.pieces[id];

@@ -8,8 +8,8 @@ use lmsc_schedule::problem::{Problem, Uses, Window};
 use lmsc_schedule::threads::both;
 use lmsc_schedule::tuned::Tuned;
 use lmsc_schedule::{
-    Absences, ActId, Acts, DoesNotFit, Granularity, JUSTIFICATION_ROUNDS, Plan, Request, Schedule, Simulator,
-    Stuck, justify,
+    Absences, ActId, Acts, CLOSE_GAP, DoesNotFit, Granularity, JUSTIFICATION_ROUNDS, Plan, Request, Schedule,
+    Simulator, Stuck, justify,
 };
 
 use crate::ours::nudge::nudged;
@@ -19,32 +19,22 @@ use crate::ours::variables::staying_or_leaving;
 use crate::ours::whole;
 
 /// Minimum size of a piece in bytes, so that the latency of a copy is small in comparison.
-pub(super) const SMALLEST_PIECE: Tuned<u64> = Tuned::new(1 << 20);
+pub(crate) const SMALLEST_PIECE: Tuned<u64> = Tuned::new(1 << 20);
 
-/// Number of pieces into which the peak is divided.
+/// Number of pieces into which the peak is divided; during the search for recomputation, a tenth of it.
 pub const PIECES: Tuned<u64> = Tuned::new(1500);
 
-/// Maximum numbers of adjacent pieces that are merged into one if they are swapped out and in together. The best is
-/// taken: over a link with latency, a few large copies may be faster than many small ones.
-const MERGED: Tuned<[u32; 3]> = Tuned::new([1, 8, 64]);
+/// Maximum numbers of adjacent pieces that are merged into one if they are swapped out and in together. The best is taken: over
+/// a link with latency, a few large copies may be faster than many small ones. Every third is tried, or all if the plan is far
+/// from its bound.
+const MERGED: Tuned<[u32; 7]> = Tuned::new([1, 2, 4, 8, 16, 32, 64]);
 
-/// Multiples of the latency: over a link with latency, a tensor counts as small if its copy out takes less than one
-/// of these.
-const SMALL_TENSORS: Tuned<[u64; 4]> = Tuned::new([8, 20, 40, 80]);
+/// Multiples of the latency: over a link with latency, a tensor counts as small if its copy out takes less than one of these.
+/// The last two are tried only if the plan is far from its bound.
+const SMALL_TENSORS: Tuned<[u64; 6]> = Tuned::new([8, 20, 40, 80, 160, 400]);
 
-/// A plan in which variables may be swapped out is far from its bound if it exceeds the bound by more than one part
-/// in this many. Then more values of the two constants above are tried, since all small tensors had better stay
-/// resident there, and eviction sets that use prices, and local search.
-const FAR_GAP: Tuned<u64> = Tuned::new(100);
-
-/// Maximum numbers of pieces that are merged into one, if the plan is far from its bound.
-const MERGED_IF_FAR: Tuned<[u32; 7]> = Tuned::new([1, 2, 4, 8, 16, 32, 64]);
-
-/// Further multiples of the latency for small tensors, if the plan is far from its bound.
-const SMALL_TENSORS_IF_FAR: Tuned<[u64; 2]> = Tuned::new([160, 400]);
-
-/// From this number of operators on, independent computations run in parallel.
-const PARALLEL_FROM: Tuned<usize> = Tuned::new(1000);
+/// From this number of operators on, independent computations run in parallel. No plan depends on it.
+const PARALLEL_FROM: usize = 1000;
 
 /// Number of time-aware eviction sets made of one kind, each with the pace of the previous schedule.
 const PACES: Tuned<usize> = Tuned::new(4);
@@ -82,7 +72,7 @@ fn shorter(request: &Request, plan: Plan) -> Plan {
         let losing = bound::losing(problem, &bound.proof, &problem.windows(&uses));
         let piece = piece_bytes(problem, PIECES.get());
         let covers = Covers { problem, uses, budget, piece };
-        let mut search = Search::new(&covers, &MERGED_IF_FAR.get());
+        let mut search = Search::new(&covers, &MERGED.get());
         let kinds = [Manner::InTime, Manner::Clean].map(|manner| Kind { manner, last: Last::These(&losing) });
         if !losing.is_empty()
             && search.look_at(&kinds).is_ok()
@@ -94,7 +84,7 @@ fn shorter(request: &Request, plan: Plan) -> Plan {
             watch.found(schedule.makespan());
             watch.proved(bound.nanos);
         }
-        schedule = nudged(problem, request, bound.nanos + bound.nanos / FAR_GAP.get(), schedule);
+        schedule = nudged(problem, request, bound.nanos + far_gap(bound.nanos), schedule);
     }
     Plan { schedule, ..plan }
 }
@@ -125,8 +115,15 @@ fn swapping(request: &Request) -> Result<Plan, DoesNotFit> {
     Ok(Plan::without_recomputation(problem, schedule))
 }
 
+/// A plan in which variables may be swapped out is far from its bound if it exceeds the bound by more than this, twice the gap
+/// of a plan that is close. Then more sizes of pieces and of small tensors are tried, since all small tensors had better stay
+/// resident there, and eviction sets that use prices, and local search.
+fn far_gap(bound: u64) -> u64 {
+    bound / (CLOSE_GAP.get() / 2)
+}
+
 fn is_far(found: &Schedule, bound: u64) -> bool {
-    found.makespan() > bound + bound / FAR_GAP.get()
+    found.makespan() > bound + far_gap(bound)
 }
 
 /// The justified schedule of the eviction set that takes windows in this order.
@@ -149,14 +146,15 @@ pub fn covered(problem: &Problem, budget: u64, piece: u64, manner: Manner) -> Re
 /// [`DoesNotFit`], as for `Cover::new`.
 pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, DoesNotFit> {
     let covers = Covers { problem, uses: problem.uses(), budget, piece };
-    let mut search = Search::new(&covers, &MERGED.get());
+    let merged: Vec<u32> = MERGED.get().into_iter().step_by(3).collect();
+    let mut search = Search::new(&covers, &merged);
     let kind = |manner| Kind { manner, last: Last::Below(0) };
     let (eager, in_time) = ([kind(Manner::Gone), kind(Manner::Ready)], [kind(Manner::InTime)]);
-    if problem.ops.len() < PARALLEL_FROM.get() {
+    if problem.ops.len() < PARALLEL_FROM {
         search.look_at(&eager)?;
         search.look_at(&in_time)?;
     } else {
-        let mut beside = Search::new(&covers, &MERGED.get());
+        let mut beside = Search::new(&covers, &merged);
         let (beside, found) = both(|| beside.look_at(&in_time).map(|()| beside), || search.look_at(&eager));
         found?;
         search.join(beside?);
@@ -171,7 +169,9 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
     if covers.cost_to_start() {
         let smaller =
             |bytes: u64| problem.tensors.values().filter(|t| t.swappable && t.bytes < bytes).count();
-        let mut small = SMALL_TENSORS.get().map(|times| times.saturating_mul(link.latency_bytes())).to_vec();
+        let sizes = SMALL_TENSORS.get().map(|times| times.saturating_mul(link.latency_bytes()));
+        let (small, less_small) = sizes.split_at(sizes.len() - 2);
+        let mut small = small.to_vec();
         small.retain(|&bytes| smaller(bytes) > 0);
         small.dedup_by_key(|bytes| smaller(*bytes));
         let below = |manner| move |small| Kind { manner, last: Last::Below(small) };
@@ -180,10 +180,9 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
         search.look_at(&[kind(Manner::Largest)])?;
         let (best, found) = search.best();
         if problem.any_variable_leaves() && is_far(found, bound::swap(problem, budget).nanos) {
-            let small = SMALL_TENSORS_IF_FAR.get().map(|times| times.saturating_mul(link.latency_bytes()));
-            let clean = small.map(below(Manner::Clean));
+            let clean = less_small.iter().copied().map(below(Manner::Clean));
             let again: Vec<Kind> = [*best].into_iter().chain(kinds).chain(clean).collect();
-            (search.together, search.known) = (MERGED_IF_FAR.get().to_vec(), BTreeMap::new());
+            (search.together, search.known) = (MERGED.get().to_vec(), BTreeMap::new());
             search.look_at(&again)?;
         }
     }
@@ -327,14 +326,12 @@ pub(super) fn schedule(
 ) -> Result<Schedule, DoesNotFit> {
     let acts = Acts::of_uses(problem, uses, absences);
     let justified = |order: &[ActId]| {
-        justify(&mut Simulator::default(), &acts, order, budget, JUSTIFICATION_ROUNDS.get()).map_err(
-            |_: Stuck| {
-                let (tick, needed) = problem.floor();
-                DoesNotFit { tick, needed, budget }
-            },
-        )
+        justify(&mut Simulator::default(), &acts, order, budget, JUSTIFICATION_ROUNDS).map_err(|_: Stuck| {
+            let (tick, needed) = problem.floor();
+            DoesNotFit { tick, needed, budget }
+        })
     };
-    let (eager, own) = if problem.ops.len() < PARALLEL_FROM.get() {
+    let (eager, own) = if problem.ops.len() < PARALLEL_FROM {
         let eager = justified(&acts.eager())?;
         let is_best = eager.1.makespan == problem.compute_nanos();
         (eager, if is_best { None } else { Some(justified(&acts.order)?) })

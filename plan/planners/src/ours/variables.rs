@@ -4,11 +4,7 @@
 use lmsc_bound as bound;
 use lmsc_schedule::problem::Problem;
 use lmsc_schedule::tuned::Tuned;
-use lmsc_schedule::{DoesNotFit, Granularity, Plan, Request};
-
-/// A plan with variables pinned is accepted if its makespan exceeds the lower bound by at most one part in this
-/// many.
-const ACCEPTED_GAP: Tuned<u64> = Tuned::new(400);
+use lmsc_schedule::{CLOSE_GAP, DoesNotFit, Granularity, Plan, Request};
 
 /// Variables stay if they have less than the budget divided by this together: where planning only swaps, and where
 /// it also recomputes.
@@ -62,7 +58,7 @@ pub(super) fn staying_or_leaving(
     for (tensor, facts) in &mut staying.problem.tensors {
         facts.swappable = problem.tensors[staying.tensor_origin[tensor]].swappable;
     }
-    let is_good = |least: u64| staying.schedule.makespan() <= least + least / ACCEPTED_GAP.get();
+    let is_good = |least: u64| staying.schedule.makespan() <= least + least / (2 * CLOSE_GAP.get());
     // The bound for whole tensors is hardly tighter than the bound for ranges and takes much longer.
     let least = Request { granularity: Granularity::Ranges, ..*request };
     if little || is_good(problem.compute_nanos()) || is_good(bound::quick(&least).nanos) {

@@ -20,7 +20,7 @@ use lmsc_schedule::{
     Times, Watch, justify, justify_in_order,
 };
 
-use crate::ours::annealing::{cooled, uphill};
+use crate::ours::annealing::{TEMPERATURES, cooled, uphill};
 
 /// Evaluations times operators at an effort of 100.
 const EVALUATIONS: Tuned<usize> = Tuned::new(3_000_000);
@@ -28,16 +28,15 @@ const EVALUATIONS: Tuned<usize> = Tuned::new(3_000_000);
 /// Maximum number of evaluations at an effort of 100.
 const MOST_EVALUATIONS: Tuned<usize> = Tuned::new(16_000);
 
-/// Divisors of the makespan that give the initial temperature of each walk.
-const TEMPERATURES: Tuned<[u64; 3]> = Tuned::new([300, 1000, 4000]);
-
 /// The schedule found by the search within the request's budget, at least as good as `eager`, whose absences must make everything
 /// of `problem` fit.
 pub(super) fn schedule(problem: &Problem, request: &Request<'_>, eager: Schedule) -> Schedule {
     let Request { budget, effort, watch, .. } = *request;
     let evaluations =
         (EVALUATIONS.get() / problem.ops.len().max(1)).min(MOST_EVALUATIONS.get()) * effort as usize / 100;
-    let share = evaluations / TEMPERATURES.get().len();
+    // Swaps alone leave less to decide, so that the highest temperature would be wasted.
+    let [_, temperatures @ ..] = TEMPERATURES.get();
+    let share = evaluations / temperatures.len();
     if share == 0 || request.is_ended() {
         return eager;
     }
@@ -47,14 +46,12 @@ pub(super) fn schedule(problem: &Problem, request: &Request<'_>, eager: Schedule
     }
     let search = Search { watch, ..Search::new(problem, budget, enough) };
     let mut starts = search.starts();
-    starts.truncate(TEMPERATURES.get().len());
-    let walks =
-        each(starts.into_iter().zip(TEMPERATURES.get()), |(start, heat)| search.walk(start, share, heat));
+    starts.truncate(temperatures.len());
+    let walks = each(starts.into_iter().zip(temperatures), |(start, heat)| search.walk(start, share, heat));
     let found = walks.into_iter().min_by_key(|state| state.times.makespan);
     match found.filter(|state| state.times.makespan <= eager.makespan()) {
         Some(State { absences, acts, order, times, .. }) => {
-            let justified =
-                justify(&mut Simulator::default(), &acts, &order, budget, JUSTIFICATION_ROUNDS.get());
+            let justified = justify(&mut Simulator::default(), &acts, &order, budget, JUSTIFICATION_ROUNDS);
             let (order, times) = justified.unwrap_or((order, times));
             acts.schedule(&absences, &order, &times)
         }
@@ -229,7 +226,7 @@ impl<'a> Search<'a> {
         let absences = self.absences(&chosen);
         let acts = Acts::of(self.problem, &absences);
         let (order, times) =
-            justify_in_order(simulator, &acts, &acts.order, self.budget, JUSTIFICATION_ROUNDS.get()).ok()?;
+            justify_in_order(simulator, &acts, &acts.order, self.budget, JUSTIFICATION_ROUNDS).ok()?;
         Some(State { chosen, absences, acts, order, times })
     }
 
@@ -268,13 +265,9 @@ impl<'a> Search<'a> {
             let limit = here.times.makespan + uphill(cooled(hottest, step, evaluations), &mut rng);
             if rng.chance(30) {
                 let Some(order) = moved(&here, &mut rng) else { continue };
-                let Ok((order, times)) = justify_in_order(
-                    &mut simulator,
-                    &here.acts,
-                    &order,
-                    self.budget,
-                    JUSTIFICATION_ROUNDS.get(),
-                ) else {
+                let Ok((order, times)) =
+                    justify_in_order(&mut simulator, &here.acts, &order, self.budget, JUSTIFICATION_ROUNDS)
+                else {
                     continue;
                 };
                 if times.makespan <= limit {

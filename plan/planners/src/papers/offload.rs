@@ -50,9 +50,7 @@ pub(super) fn schedule(request: &Request, windows: &[Window]) -> Option<Schedule
     let mut simulator = Simulator::default();
     let (order, times) = match request.scheduler {
         Scheduler::Paper => no_wait(&mut simulator, problem, &absences, &acts, budget),
-        Scheduler::Justified => {
-            justify(&mut simulator, &acts, &acts.order, budget, JUSTIFICATION_ROUNDS.get())
-        }
+        Scheduler::Justified => justify(&mut simulator, &acts, &acts.order, budget, JUSTIFICATION_ROUNDS),
     }
     .ok()?;
     Some(acts.schedule(&absences, &order, &times))

@@ -102,8 +102,8 @@ impl Outcome {
                 simulator.run(&acts, &order, budget, Direction::Forward).map(|times| (order, times))
             }
             Scheduler::Justified => {
-                let own = justify(&mut simulator, &acts, &order, budget, JUSTIFICATION_ROUNDS.get());
-                let eager = justify(&mut simulator, &acts, &acts.order, budget, JUSTIFICATION_ROUNDS.get());
+                let own = justify(&mut simulator, &acts, &order, budget, JUSTIFICATION_ROUNDS);
+                let eager = justify(&mut simulator, &acts, &acts.order, budget, JUSTIFICATION_ROUNDS);
                 match (own, eager) {
                     (Ok(own), Ok(eager)) if eager.1.makespan < own.1.makespan => Ok(eager),
                     (own, eager) => own.or(eager),

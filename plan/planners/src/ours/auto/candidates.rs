@@ -8,17 +8,7 @@ use lmsc_schedule::problem::{Problem, TensorId};
 use lmsc_schedule::tuned::Tuned;
 
 use crate::ours::remat::{Dropped, Needed, Rematerializer};
-
-/// A tensor that the backward phase uses twice is a candidate if at least this many operators run in between.
-const SHORTEST_WINDOW: Tuned<u32> = Tuned::new(4);
-
-/// Tensors of fewer bytes than this are no candidates, unless they are a larger part of the peak than the share
-/// below.
-const SMALLEST_CANDIDATE: Tuned<u64> = Tuned::new(1 << 16);
-
-/// Tensors of fewer bytes than the peak of live bytes divided by this are no candidates, unless they are larger
-/// than the size above.
-const SMALLEST_SHARE: Tuned<u64> = Tuned::new(1000);
+use crate::ours::swap_only::{PIECES, SMALLEST_PIECE};
 
 /// The decision for a [`Candidate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -83,7 +73,8 @@ pub(super) struct Candidate {
 /// Tensors that the backward phase uses after a while and that can be recomputed, and the dead tensors that these depend on.
 pub(super) fn candidates(remat: &Rematerializer, problem: &Problem, turn: u32) -> Vec<Candidate> {
     let live = problem.live_bytes().into_iter().max().unwrap_or(0);
-    let smallest = (live / SMALLEST_SHARE.get()).min(SMALLEST_CANDIDATE.get());
+    // Less than a piece of a small step, or than a sixteenth of a piece of a large one, is not worth a decision.
+    let smallest = (live / PIECES.get()).min(SMALLEST_PIECE.get() / 16);
     let mut candidates = Vec::new();
     let mut readers: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::with_capacity(problem.tensors.len());
     for op in &problem.ops {
@@ -101,8 +92,9 @@ pub(super) fn candidates(remat: &Rematerializer, problem: &Problem, turn: u32) -
         candidates.push(Candidate { tensor, dropped, nanos, bytes, kind, producer, class });
     };
     for window in remat.windows() {
-        let long = window.from <= turn || window.until - window.from >= SHORTEST_WINDOW.get();
-        if window.until >= turn && long {
+        // Between adjacent operators nothing else runs that would need the memory.
+        let is_useful = window.from <= turn || window.until - window.from > 1;
+        if window.until >= turn && is_useful {
             add(window.tensor, Some(Dropped::new(window)), window.until);
             rests_on[window.tensor] = true;
         }
@@ -122,14 +114,15 @@ pub(super) fn candidates(remat: &Rematerializer, problem: &Problem, turn: u32) -
     candidates
 }
 
-/// Number of operators that are visited for the time of recomputing a tensor, which is only a sort key.
-const LOOK_BACK: Tuned<usize> = Tuned::new(32);
+/// Number of operators that are visited for the time of recomputing a tensor, which is only a sort key: a
+/// limit on the time, since half and double gave the same plans.
+const LOOK_BACK: usize = 32;
 
 /// The time to recompute the tensor at a tick, with the inputs of its producer that the source has freed by then.
 fn nanos_anew(remat: &Rematerializer, problem: &Problem, tensor: TensorId, tick: u32) -> u64 {
     let mut producers: Vec<u32> = remat.producer(tensor).into_iter().collect();
     let mut next = 0;
-    while next < producers.len() && producers.len() < LOOK_BACK.get() {
+    while next < producers.len() && producers.len() < LOOK_BACK {
         let reads = &problem.ops[producers[next] as usize].reads;
         let dead = reads.iter().filter(|&&r| remat.can_repeat(r, tick) && remat.last_use(r) < tick);
         for producer in dead.filter_map(|&r| remat.producer(r)) {

@@ -29,31 +29,21 @@ use lmsc_schedule::problem::{Problem, TensorId};
 use lmsc_schedule::threads::each;
 use lmsc_schedule::tuned::Tuned;
 use lmsc_schedule::{
-    Acts, Decision, DoesNotFit, Granularity, Plan, Request, Schedule, Simulator, justified_within,
+    Acts, Decision, DoesNotFit, Granularity, LITTLE_GAIN, Plan, Request, Schedule, Simulator,
+    justified_within,
 };
 
-use crate::ours::annealing::{cooled, uphill};
+use crate::ours::annealing::{TEMPERATURES, cooled, uphill};
 use crate::ours::remat::{Dead, Rematerializer, Rewritten};
 use crate::ours::swap_set::{self, Manner};
 use crate::ours::variables::{staying_and_leaving, staying_or_leaving};
 use crate::ours::{swap_only, whole};
-
-/// Number of pieces into which the peak is divided during the search.
-const SEARCH_PIECES: Tuned<u64> = Tuned::new(150);
-
-/// Divisors of the time of all operators that give the initial temperatures of the first walks, and of walks that
-/// place recomputed operators. The cost of one more recomputed operator lies within this range.
-const TEMPERATURES: Tuned<[u64; 4]> = Tuned::new([100, 300, 1000, 4000]);
 
 /// Divisors for the temperatures of walks that start again from the best choices found so far.
 const RESTART_TEMPERATURES: Tuned<[u64; 2]> = Tuned::new([2000, 6000]);
 
 /// Size of the crossover pool.
 const CROSSOVER_POOL: Tuned<usize> = Tuned::new(8);
-
-/// Number of walks of a round that start from the best choices of the previous round; the others start from
-/// constructed choices.
-const SEEDS: Tuned<usize> = Tuned::new(2);
 
 /// The numbers of the walks of one round are less than this.
 const FIRST_OF_ROUND: u64 = 1 << 32;
@@ -69,17 +59,12 @@ const ELITE: Tuned<usize> = Tuned::new(3);
 /// chosen anew with regard to copy times.
 const REFINED: Tuned<usize> = Tuned::new(5);
 
-/// Each set of walks takes one in this many of the evaluations, and so does each choice that is improved.
+/// A walk takes one in this many of the evaluations of a round, and so does the improvement of a choice. Placing recomputed
+/// operators elsewhere takes half of that, and polishing with small pieces, which takes longer, a fifth.
 const WALK_SHARE: Tuned<usize> = Tuned::new(8);
 
 /// The fates that walks and polishing choose from.
 const FATES: [Fate; 3] = [Fate::Kept, Fate::Dropped, Fate::DroppedAgain];
-
-/// Placing recomputed operators elsewhere takes one in this many of the evaluations of a round.
-const PLACING_SHARE: Tuned<usize> = Tuned::new(16);
-
-/// Polishing with small pieces takes one in this many of the evaluations, each of which then takes longer.
-const POLISHING_SHARE: Tuned<usize> = Tuned::new(40);
 
 /// Number of choices that an estimate evaluates, and number of evaluations of its walks.
 const ESTIMATE_EVALUATIONS: Tuned<usize> = Tuned::new(64);
@@ -164,17 +149,10 @@ pub(crate) fn glance(request: &Request) -> Option<u64> {
 
 /// Percentages of the usual number of evaluations at which the rounds of the search end. The last round is the last
 /// one that the request's effort allows. Rounds do not depend on the effort, so a search with more effort begins
-/// with the same rounds, and its plan is no worse.
+/// with the same rounds, and its plan is no worse. With the usual effort or less, the search ends after a round if the plan is
+/// close to its bound ([`Certificate::is_close`](bound::Certificate::is_close)), or, from the third round on, if the round gained
+/// little. A round is half of all evaluations so far or more.
 const ROUNDS: Tuned<[u32; 10]> = Tuned::new([1, 3, 10, 25, 50, 100, 200, 400, 800, 1600]);
-
-/// With the usual effort or less, the search ends after this percentage of the evaluations if the last round gained
-/// little. It also ends once the plan is close to its bound
-/// ([`Certificate::is_close`](bound::Certificate::is_close)).
-const LEAST_PERCENT: Tuned<u32> = Tuned::new(10);
-
-/// A round gains little if it shortens the makespan by less than one part in this many. A round is half of all
-/// evaluations so far or more.
-const LITTLE_GAIN: Tuned<u64> = Tuned::new(1000);
 
 fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     let Request { effort, .. } = *request;
@@ -213,7 +191,7 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
             placed = placed.into_iter().chain(search.placed(&found)).min_by_key(|p| p.schedule.makespan());
         }
         let gained = before.saturating_sub(now);
-        let is_little = percent >= LEAST_PERCENT.get() && gained < now / LITTLE_GAIN.get();
+        let is_little = round >= 2 && gained < now / LITTLE_GAIN.get();
         if effort <= 100 && (least.is_close(now) || is_little) {
             break;
         }
@@ -284,7 +262,7 @@ impl<'a> Search<'a> {
             problem,
             turn,
             budget: request.budget,
-            piece: piece(SEARCH_PIECES.get()),
+            piece: piece(swap_only::PIECES.get() / 10),
             final_piece: piece(swap_only::PIECES.get()),
             candidates,
             by_cost,
@@ -325,8 +303,8 @@ impl<'a> Search<'a> {
         let mut found = self.finished(self.run(&seeds, number));
         let choices: Vec<Found> =
             found.iter().take(REFINED.get()).map(|(choice, _)| choice.clone()).collect();
-        let polished = self.polished(&choices, self.evaluations / POLISHING_SHARE.get(), self.final_piece);
-        let exchanged = self.exchanged(&polished, self.evaluations / POLISHING_SHARE.get(), self.final_piece);
+        let polished = self.polished(&choices, self.evaluations / WALK_SHARE.get() / 5, self.final_piece);
+        let exchanged = self.exchanged(&polished, self.evaluations / WALK_SHARE.get() / 5, self.final_piece);
         let is_near = found.first().is_some_and(|(_, plan)| least.is_close(plan.schedule.makespan()));
         let in_time = self.in_time(found.iter().map(|(choice, _)| choice.clone()).collect(), is_near);
         found.extend(self.finished([polished, exchanged, in_time].concat()));
@@ -344,7 +322,8 @@ impl<'a> Search<'a> {
         let mut starts = self.started((self.evaluations / 2).max(32));
         // Either kind of eviction set may be better for the choices found from a start.
         starts.iter_mut().step_by(2).for_each(|(_, manner, _)| *manner = Manner::Ready);
-        let again = seeds.iter().take(SEEDS.get()).map(|(_, manner, choice)| {
+        // Half of the walks start from the best choices of the previous round, the others from constructed ones.
+        let again = seeds.iter().take(TEMPERATURES.get().len() / 2).map(|(_, manner, choice)| {
             // Time-aware walks come last, and are few.
             let manner = if *manner == Manner::InTime { Manner::Gone } else { *manner };
             let makespan = self.makespan(&mut Memory::default(), choice, manner, self.piece);
@@ -421,7 +400,7 @@ impl<'a> Search<'a> {
         let choices: Vec<Found> = found.iter().take(ELITE.get()).map(|(choice, _)| choice.clone()).collect();
         let places: Vec<Fate> = Fate::placed().collect();
         let fates = [&FATES[..], &places].concat();
-        let evaluations = self.evaluations / PLACING_SHARE.get();
+        let evaluations = self.evaluations / WALK_SHARE.get() / 2;
         let starts =
             choices.iter().cycle().zip(TEMPERATURES.get()).map(|(start, heat)| (start.clone(), heat));
         let walk = |(start, heat)| self.anneal(start, evaluations, heat, (Rng::new(heat), &places));
