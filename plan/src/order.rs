@@ -8,15 +8,18 @@ use std::collections::BinaryHeap;
 
 use lmsc_cost::Cost;
 use lmsc_ir::{Adjacency, Bytes, Def, Graph, NodeId, StorageId, Storages};
+use lmsc_schedule::tuned::{self, Tuned};
 
-/// Maximum number of nodes that move together, and maximum number of followers, dependences and touched storages of a node
-/// that are considered when the next of them is chosen.
-const TOGETHER: usize = 8;
+/// Maximum number of nodes that move together.
+const MOVED_TOGETHER: Tuned<usize> = Tuned::new(8);
+
+/// Maximum number of followers, dependences and touched storages of a node that are considered when the next node
+/// to move is chosen.
 const FOLLOWERS: usize = 32;
 
-/// A node has a negligible cost if it allocates less than this part of its share of the bytes that it and others free
-/// together.
-const LITTLE: u64 = 16;
+/// A node has a negligible cost if it allocates less than one part in this many of its share of the bytes that it
+/// and others free together.
+const NEGLIGIBLE_SHARE: Tuned<u64> = Tuned::new(16);
 
 /// The graph's own order if its peak is at most `enough`, or else orders that need less memory, each once; which of them is
 /// best depends on the planner.
@@ -272,7 +275,7 @@ impl<'a> Listing<'a> {
         let depth = match self.moves {
             Moves::None => return,
             Moves::Alone => 1,
-            Moves::Together(_) => TOGETHER,
+            Moves::Together(_) => MOVED_TOGETHER.get(),
         };
         for _ in 0..depth {
             if self.done[number(node)] || self.graph.node(node).op.effects().random {
@@ -322,7 +325,7 @@ impl<'a> Listing<'a> {
     /// Whether the node frees more than it allocates, or allocates next to nothing.
     fn gains_alone(&self, node: NodeId) -> bool {
         let (brought, freed) = self.change(node, &[]);
-        let is_little = || brought.0.saturating_mul(LITTLE) <= self.share(node);
+        let is_little = || brought.0.saturating_mul(NEGLIGIBLE_SHARE.get()) <= self.share(node);
         freed > brought || matches!(self.moves, Moves::Together(_)) && is_little()
     }
 
@@ -348,6 +351,7 @@ impl<'a> Listing<'a> {
         let mut next = Some(first);
         while let Some(node) = next {
             let (brought, freed) = self.change(node, &some);
+            tuned::work(1);
             if live + brought + Bytes(cost(node).workspace) > most {
                 break;
             }
@@ -356,7 +360,7 @@ impl<'a> Listing<'a> {
             if self.live.saturating_sub(live).0 > gain {
                 (gain, gaining) = (self.live.saturating_sub(live).0, some.len());
             }
-            next = self.follower(&some).filter(|_| some.len() < TOGETHER);
+            next = self.follower(&some).filter(|_| some.len() < MOVED_TOGETHER.get());
         }
         some.truncate(gaining);
         some

@@ -6,30 +6,30 @@ use lmsc_address::{self as address, Arena, MOST_COMPARED, Placed};
 use lmsc_planners::ours::{Manner, swap_only};
 use lmsc_planners::{Configured, Planner, planner};
 use lmsc_schedule::problem::Problem;
-use lmsc_schedule::{Decision, Granularity, Plan, Request, Schedule};
+use lmsc_schedule::tuned::Tuned;
+use lmsc_schedule::{CLOSE_GAP, Decision, Granularity, Plan, Request, Schedule};
 
 use crate::Floors;
 
-/// Plans are made of whole tensors, and with pieces of which this many make up the peak.
-const PIECES: [u64; 5] = [50, 100, 200, 300, 600];
+/// Numbers of pieces that make up the peak in plans of ranges; plans of whole tensors are made, too.
+const PIECE_COUNTS: Tuned<[u64; 5]> = Tuned::new([50, 100, 200, 300, 600]);
 
-/// Thousandths by which addresses may lengthen a plan before plans with other recomputed operators are placed, too: plans for
-/// budgets that are smaller by the following thousandths.
-const MOST_SATISFYING_LOSS: u64 = 5;
-const LESS: [u64; 5] = [20, 40, 60, 90, 120];
+/// Thousandths by which the budgets of these other plans are smaller.
+const SMALLER_BUDGETS: Tuned<[u64; 5]> = Tuned::new([20, 40, 60, 90, 120]);
 
-/// Plans for smaller budgets are made with 1/`QUICKER` of the effort, and each plan is first placed with 1/`QUICK` of it. If
-/// addresses still cost more than `MOST_SATISFYING_LOSS`, the `THOROUGHLY` best plans are placed again with the whole effort.
-const QUICKER: u32 = 30;
-const QUICK: u32 = 10;
-const THOROUGHLY: usize = 2;
+/// Each plan is first placed with one part in this many of the effort; plans for smaller budgets are made with a third of that.
+const FIRST_PLACEMENT_SHARE: Tuned<u32> = Tuned::new(10);
 
-/// The effort of the address search for plans that copy ranges, in percent. It is fixed, because the floor that is reported
-/// must not change with `--effort`.
-const EFFORT: u32 = 1;
+/// Number of the best plans that are placed again with the whole effort, if addresses still cost more than
+/// tolerated.
+const PLACED_AGAIN: Tuned<usize> = Tuned::new(2);
+
+/// Effort of the address search for plans that copy ranges, in percent. It is fixed, because the floor that is
+/// reported must not change with `--effort`.
+const FLOOR_EFFORT: u32 = 1;
 
 /// Number of bisection steps between the counted bytes of a plan with ranges and an arena that is known to hold it.
-const HALVINGS: u32 = 4;
+const FLOOR_BISECTIONS: Tuned<u32> = Tuned::new(4);
 
 /// The planner's plan with addresses: of its plans for the arena and for smaller budgets, the one with the smallest makespan
 /// found that has a placement; none if none is found.
@@ -52,7 +52,7 @@ pub(crate) fn place_plan_unless(
     let all = if request.is_ended() { 1 } else { request.effort };
     let again = |budget, effort| planner.plan(&Request { budget, effort, ..*request });
     let nominal = plan.schedule.makespan();
-    let satisfying = nominal + nominal / 1000 * MOST_SATISFYING_LOSS;
+    let satisfying = nominal + nominal / CLOSE_GAP.get();
     let makespan = |placed: &Option<Placed>| placed.as_ref().map_or(u64::MAX, |p| p.plan.schedule.makespan());
     let note = |plan: &Plan, placed: &Option<Placed>| {
         if let Some(watch) = request.watch {
@@ -76,16 +76,20 @@ pub(crate) fn place_plan_unless(
         placed
     };
     // With little work first: it soon shows which plan has the best placement.
-    let quick = (all / QUICK).max(1);
+    let quick = (all / FIRST_PLACEMENT_SHARE.get()).max(1);
     let mut found = vec![(placed(plan, quick), Cow::Borrowed(plan))];
-    let others = if request.recompute && plan.problem.ops.len() <= MOST_COMPARED { &LESS[..] } else { &[] };
+    let others = if request.recompute && plan.problem.ops.len() <= MOST_COMPARED.get() {
+        &SMALLER_BUDGETS.get()[..]
+    } else {
+        &[]
+    };
     for less in others {
         let best = found.iter().map(|(placed, _)| makespan(placed)).min().unwrap_or(u64::MAX);
         if best <= satisfying || request.is_ended() {
             break;
         }
         let budget = (u128::from(request.budget) * u128::from(1000 - less) / 1000) as u64;
-        let plan = again(budget, (all / QUICKER).max(1)).ok();
+        let plan = again(budget, (all / FIRST_PLACEMENT_SHARE.get() / 3).max(1)).ok();
         let Some(plan) = plan.filter(|plan| plan.schedule.makespan() < best) else { break };
         found.push((placed(&plan, quick), Cow::Owned(plan)));
     }
@@ -94,7 +98,7 @@ pub(crate) fn place_plan_unless(
     if makespan(&best) > satisfying && enough(makespan(&best)) {
         return best;
     }
-    for (_, plan) in found.iter().take(THOROUGHLY) {
+    for (_, plan) in found.iter().take(PLACED_AGAIN.get()) {
         if plan.schedule.makespan() < makespan(&best) && makespan(&best) > satisfying && !request.is_ended() {
             best = [best, placed(plan, all)].into_iter().min_by_key(makespan).flatten();
         }
@@ -106,7 +110,7 @@ pub(crate) fn place_plan_unless(
 /// swap sets, of whole tensors and, unless tensors are copied whole, of ranges.
 pub fn covers(plan: &Plan, granularity: Granularity) -> impl FnMut(u64) -> Vec<Plan> + '_ {
     let mut own = Some(plan.clone());
-    let ranges = PIECES.into_iter().map(|pieces| swap_only::piece_bytes(&plan.problem, pieces));
+    let ranges = PIECE_COUNTS.get().into_iter().map(|pieces| swap_only::piece_bytes(&plan.problem, pieces));
     let mut sizes = vec![u64::MAX];
     sizes.extend(ranges.filter(|_| granularity == Granularity::Ranges));
     move |budget| {
@@ -118,9 +122,9 @@ pub fn covers(plan: &Plan, granularity: Granularity) -> impl FnMut(u64) -> Vec<P
     }
 }
 
-/// Plans with ranges are searched only if their bytes, without addresses, are below this share of the smallest arena for whole
-/// tensors, in percent: the gaps between ranges take the rest.
-const WORTH: u64 = 98;
+/// Plans with ranges are searched only if their bytes, without addresses, are below this share of the smallest
+/// arena for whole tensors, in percent: the gaps between ranges take the rest.
+const RANGES_WORTH_PERCENT: Tuned<u64> = Tuned::new(98);
 
 /// The plans of `auto` for the smallest budgets when bytes are counted and nothing has an address. A plan that recomputes, or
 /// that copies ranges, is present only if it needs less memory than one that does not.
@@ -145,7 +149,7 @@ impl Counted {
         let Floors { whole_tensors, recomputation, ranges } = floors;
         Counted {
             whole: plan(Granularity::Whole, recomputation, whole_tensors),
-            ranges: plan(Granularity::Ranges, ranges, recomputation / 100 * WORTH),
+            ranges: plan(Granularity::Ranges, ranges, recomputation / 100 * RANGES_WORTH_PERCENT.get()),
             ranges_bytes: ranges,
         }
     }
@@ -160,11 +164,15 @@ impl Counted {
         let plan = self.ranges.as_ref()?;
         let (mut below, mut above, mut found) = (self.ranges_bytes, least, None);
         let mut bytes = below;
-        for _ in 0..HALVINGS {
+        for _ in 0..FLOOR_BISECTIONS.get() {
             if bytes >= above {
                 break;
             }
-            match address::place(Arena::with(bytes, alignment), EFFORT, covers(plan, Granularity::Ranges)) {
+            match address::place(
+                Arena::with(bytes, alignment),
+                FLOOR_EFFORT,
+                covers(plan, Granularity::Ranges),
+            ) {
                 Some(placed) => {
                     above = bytes;
                     found = Some((bytes, placed));

@@ -6,6 +6,7 @@ use lmsc_address::{self as address, Arena, Placed, Spot};
 use lmsc_planners::dqn::Learning;
 use lmsc_planners::{Configured, Parameters, Planner};
 use lmsc_schedule::problem::Problem;
+use lmsc_schedule::tuned::Tuned;
 use lmsc_schedule::{self as schedule, Decision, DoesNotFit, Edge, Plan, Request, Room};
 
 use crate::{Floors, host, placing};
@@ -200,13 +201,14 @@ fn live(problem: &Problem) -> u64 {
     problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0)
 }
 
-/// A step that computes for so long is worth the whole search.
-const WORTH_ALL: u64 = 20_000_000;
+/// The whole effort is spent on a step that computes for this many nanoseconds, and less in proportion on a shorter
+/// one.
+const FULL_EFFORT_NANOS: Tuned<u64> = Tuned::new(20_000_000);
 
-/// At least one part in so many of the search is made for shorter steps.
-const LEAST_PART: u32 = 20;
+/// At least one part in this many of the effort is spent on any step.
+const LEAST_EFFORT_SHARE: Tuned<u32> = Tuned::new(20);
 
-/// The effort of the request, or for a step that computes for less than [`WORTH_ALL`] nanoseconds less of it, in proportion: nobody waits
+/// The effort of the request, or for a step that computes for less than [`FULL_EFFORT_NANOS`] nanoseconds less of it, in proportion: nobody waits
 /// half a minute for a plan that makes a millisecond shorter. Counted by the model's times, so the same on every machine.
 ///
 /// Planners of the papers do what their papers say, and of one that learns the effort is the number of episodes.
@@ -215,9 +217,9 @@ fn worthwhile(question: &Question<'_>) -> u32 {
     if question.planner.learns || !question.planner.ours {
         return request.effort;
     }
-    let nanos = request.problem.compute_nanos().min(WORTH_ALL);
-    let part = (u64::from(request.effort) * nanos / WORTH_ALL) as u32;
-    part.max(request.effort / LEAST_PART).max(request.effort.min(1))
+    let nanos = request.problem.compute_nanos().min(FULL_EFFORT_NANOS.get());
+    let part = (u64::from(request.effort) * nanos / FULL_EFFORT_NANOS.get()) as u32;
+    part.max(request.effort / LEAST_EFFORT_SHARE.get()).max(request.effort.min(1))
 }
 
 /// The planner's plan of the request, held as the space says.

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use lmsc_ir::rng::{Rng, Source};
+use lmsc_schedule::tuned::Tuned;
 
 use super::construct::{Distance, Size, distance, size};
 use super::frame::{Frame, Places};
@@ -37,19 +38,15 @@ impl Placement {
 }
 
 /// Maximum number of objects removed at once besides those of a delaying edge.
-const MOST_NEIGHBOURS: usize = 12;
+const MOST_NEIGHBOURS: Tuned<usize> = Tuned::new(12);
 
 /// Maximum distance between the lifetimes of neighbours, in positions.
-const NEAR: u32 = 4;
-
-/// Mean of the accepted increase in cost at first, in ten thousandths of the makespan.
-const HEAT: u64 = 5;
+const NEIGHBOUR_DISTANCE: Tuned<u32> = Tuned::new(4);
 
 /// Improves the placement until the work limit is reached or nothing is left to improve.
 ///
 /// Removes the objects of an address edge on a longest path, or those without a place, with some others that live at the same
-/// time, and reinserts them one by one where they delay least; continues from the result if it is better, or at random if it
-/// is slightly worse.
+/// time, and reinserts them one by one where they delay least; continues from the result unless it is worse.
 ///
 /// # Source
 /// Schrimpf, Schneider, Stamm-Wilbrandt, Dueck, *Record breaking optimization results using the ruin and recreate
@@ -95,8 +92,7 @@ pub(super) fn improve(
         timing.run(frame, &places);
         let found = Placement { places, left: out, makespan: timing.makespan };
         let found_cost = timing.cost(frame) + penalty(frame, &found.left);
-        let heat = nominal / 10_000 * HEAT * (work - spent.min(work)) / work.max(1);
-        if found_cost <= cost + exponential(&mut random, heat) {
+        if found_cost <= cost {
             if found.better_than(best) {
                 best.clone_from(&found);
             }
@@ -141,25 +137,14 @@ fn ruin(frame: &Frame, timing: &Timing, now: &Placement, random: &mut Rng) -> Op
     let (first, last) = frame.extents[out[random.below(out.len())]];
     let near = frame.movable.iter().copied().filter(|&o| {
         let lives = frame.extents[o];
-        lives.0 <= last + NEAR && first <= lives.1 + NEAR
+        lives.0 <= last + NEIGHBOUR_DISTANCE.get() && first <= lives.1 + NEIGHBOUR_DISTANCE.get()
     });
     let near: Vec<ObjectId> = near.collect();
-    for _ in 0..random.below(MOST_NEIGHBOURS) {
+    for _ in 0..random.below(MOST_NEIGHBOURS.get()) {
         let object = near[random.below(near.len())];
         if !out.contains(&object) {
             out.push(object);
         }
     }
     Some(out)
-}
-
-/// A random number from the exponential distribution with this mean, by halving: whole bits, and the remainder linearly.
-fn exponential(random: &mut Rng, mean: u64) -> u64 {
-    let bits = random.word();
-    let halvings = u64::from(bits.leading_zeros());
-    let rest = bits << (halvings + 1).min(63) >> 44;
-    // ln 2 is 0.693.
-    let scaled =
-        u128::from(mean) * 693 / 1000 * ((u128::from(halvings) << 20) + ((1 << 20) - u128::from(rest)));
-    (scaled >> 20) as u64
 }

@@ -3,13 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
+use lmsc_schedule::tuned::{self, Tuned};
+
 use super::frame::{Frame, Place, Places};
 use super::timing::Timing;
 
 /// An object is long-lived if it is allocated for more than one part in this many of the serial order.
-const LONG: u32 = 16;
+const LONG_LIVED: Tuned<u32> = Tuned::new(16);
 
-/// Maximum number of places compared for one object.
+/// Maximum number of places compared for one object: a limit on the time for fragmented arenas.
 const COMPARED: usize = 1024;
 
 /// Places each object, in the serial order, at an end of the gap that delays the plan least by the times of the guess; among
@@ -37,7 +39,7 @@ pub(super) fn quick(frame: &Frame, guess: &Timing) -> Places {
             gaps.add(base, gap);
         }
         let bytes = round(frame.objects.all[object].bytes);
-        let is_long = leaves - comes > frame.order.len() as u32 / LONG;
+        let is_long = leaves - comes > frame.order.len() as u32 / LONG_LIVED.get();
         let reach = guess.reach[object];
         // The latest time at which the bytes may become free without a delay.
         let limit = frame.nominal().saturating_sub(reach.after);
@@ -113,6 +115,7 @@ impl Gaps {
                 let Some(base) = base.filter(|&base| fits(base)) else { break };
                 let late = self.free(base, bytes).saturating_sub(limit);
                 compared += 1;
+                tuned::work(1);
                 if best.is_none_or(|(least, ..)| late < least) {
                     best = Some((late, base, (gap, size)));
                 }

@@ -2,7 +2,10 @@
 
 use cranelift_entity::{EntityRef, SecondaryMap};
 use lmsc_schedule::problem::TensorId;
-use lmsc_schedule::{self as schedule, Act, ActId, Edge, Plan, Room, Schedule, Step};
+use lmsc_schedule::tuned::{self, Tuned};
+use lmsc_schedule::{
+    self as schedule, Act, ActId, Edge, IDLE_ROUNDS, LITTLE_GAIN, Plan, Room, Schedule, Step,
+};
 
 use super::construct::{RULES, construct};
 use super::frame::Frame;
@@ -15,45 +18,40 @@ use super::tight::tight;
 use super::timing::Timing;
 use super::{Allocation, Arena, Placed, Spot};
 
-/// Number of budgets for which plans are made, and the step between them, in thousandths of the arena.
-const SHARES: u64 = 30;
-const SHARE: u64 = 5;
+/// Maximum number of budgets below the arena for which plans are made: a limit on the time, since half and double gave the same
+/// addresses.
+const BUDGETS: u64 = 30;
 
-/// If no such plan has a placement, the step between budgets in thousandths of the arena, without a limit on the makespan.
-const LARGE_SHARE: u64 = 50;
+/// Step between these budgets, in thousandths of the arena.
+const BUDGET_STEP: Tuned<u64> = Tuned::new(5);
 
-/// A plan is skipped if its makespan exceeds the best one for the whole arena by more than this many percent, unless nothing
-/// else has a placement.
-const MOST_LOSS: u64 = 5;
+/// A plan is skipped if its makespan exceeds the best one for the whole arena by more than this many percent,
+/// unless nothing else has a placement.
+const MOST_LOSS: Tuned<u64> = Tuned::new(5);
 
 /// Work limit for placing plans once a placement is found, in units of about a nanosecond, at effort 100.
-const CONSTRUCTED: u64 = 4_000_000_000;
+const CONSTRUCTION_WORK: Tuned<u64> = Tuned::new(4_000_000_000);
 
 /// Work charged for making a plan, for each of its activities, in the same units.
-const MADE: u64 = 4_000;
+const PLANNING_WORK: Tuned<u64> = Tuned::new(4_000);
 
-/// The search for a plan with addresses ends after this number of consecutive budgets, or rounds of improvement, that shorten
-/// the best makespan by less than 1/`LITTLE_GAIN`.
-const STAGNANT: u32 = 5;
-const STAGNANT_ROUNDS: u32 = 2;
-const LITTLE_GAIN: u64 = 1000;
+/// The search ends after this number of consecutive budgets that gain little.
+const STAGNANT_BUDGETS: Tuned<u32> = Tuned::new(5);
 
-/// Number of placements improved in the first round; each further round improves half as many for twice as long.
-const IMPROVED: usize = 16;
+/// Number of placements improved in the first round, an eighth of them of one plan; each further round improves half as many for
+/// twice as long.
+const IMPROVED: Tuned<usize> = Tuned::new(16);
 
-/// Above this number of objects, objects are not compared with one another, and the first plan that has a placement is taken,
-/// over budgets that differ by the following number of thousandths of the arena.
-pub const MOST_COMPARED: usize = 3000;
-const COARSE_SHARE: u64 = 25;
-
-/// Number of placements of one plan that are improved.
-const OF_ONE_PLAN: usize = 2;
+/// Above this number of objects, objects are not compared with one another, and the first plan that has a placement
+/// is taken.
+pub const MOST_COMPARED: Tuned<usize> = Tuned::new(3000);
 
 /// Number of moves that make room for objects without a place.
-const ATTEMPTS: u32 = 200;
+const REPAIR_MOVES: Tuned<u32> = Tuned::new(200);
 
-/// Work limit for the improvement of one placement in the first round, in units of about a nanosecond, at effort 100.
-const WORK: u64 = 12_000_000;
+/// Work limit for the improvement of one placement in the first round, in units of about a nanosecond, at effort
+/// 100.
+const IMPROVEMENT_WORK: Tuned<u64> = Tuned::new(12_000_000);
 
 /// The plan with addresses in the arena that has the smallest makespan found; none if none is found.
 ///
@@ -74,8 +72,9 @@ pub fn place_from(
 
 impl Search {
     fn placed(mut self, arena: Arena, effort: u32, plans: impl FnMut(u64) -> Vec<Plan>) -> Option<Placed> {
-        self.construct(arena, plans, CONSTRUCTED / 100 * u64::from(effort));
-        self.improve(u64::from(effort) * WORK / 100);
+        self.construct(arena, plans, CONSTRUCTION_WORK.get() / 100 * u64::from(effort));
+        self.improve(u64::from(effort) * IMPROVEMENT_WORK.get() / 100);
+        tuned::work(self.seeker.work as usize / 10);
         let (case, placement) = self.best?;
         let (plan, frame) = self.cases.swap_remove(case);
         emit(plan, &frame, &placement)
@@ -86,7 +85,7 @@ impl Search {
     fn from_tight(arena: Arena, plan: &Plan) -> Search {
         let mut search = Search::default();
         if let Ok((plan, frame, placement)) = tight(plan, arena) {
-            search.many = frame.movable.len() > MOST_COMPARED;
+            search.many = frame.movable.len() > MOST_COMPARED.get();
             search.cases.push((plan, frame));
             search.note(0, &placement);
             if !search.many {
@@ -123,7 +122,7 @@ impl Progress {
     fn ends(&mut self, makespan: u64, idle: u32) -> bool {
         match self.best {
             _ if makespan == u64::MAX => return false,
-            Some(best) if makespan + best / LITTLE_GAIN > best => self.idle += 1,
+            Some(best) if makespan + best / LITTLE_GAIN.get() > best => self.idle += 1,
             _ => (self.best, self.idle) = (Some(makespan), 0),
         }
         self.idle >= idle
@@ -159,17 +158,18 @@ impl Search {
     /// makespans between the two.
     fn construct(&mut self, arena: Arena, mut plans: impl FnMut(u64) -> Vec<Plan>, most_work: u64) {
         let mut longest = None;
+        // If no near plan has a placement, budgets differ ten times as much, and makespans have no limit.
         let shares = |less: u64, count: u64, kind: Kind| (0..count).map(move |i| (1000 - i * less, kind));
-        let near = shares(SHARE, SHARES, Kind::Near);
-        let far = shares(LARGE_SHARE, 1000 / LARGE_SHARE, Kind::Far);
-        let between = shares(SHARE, SHARES, Kind::Between);
+        let near = shares(BUDGET_STEP.get(), BUDGETS, Kind::Near);
+        let far = shares(10 * BUDGET_STEP.get(), 100 / BUDGET_STEP.get(), Kind::Far);
+        let between = shares(BUDGET_STEP.get(), BUDGETS, Kind::Between);
         // Plans from the start of the search do not count as progress of this one.
         let (mut progress, known) = (Progress::default(), self.cases.len());
         for (share, kind) in near.chain(far).chain(between) {
             let constructed = self.best.as_ref().filter(|(case, _)| *case >= known);
             let shortest = constructed.map_or(u64::MAX, |(_, placement)| placement.makespan);
             let any = constructed.is_some();
-            if kind != Kind::Far && progress.ends(shortest, STAGNANT) {
+            if kind != Kind::Far && progress.ends(shortest, STAGNANT_BUDGETS.get()) {
                 return;
             }
             let is_done = match kind {
@@ -184,18 +184,18 @@ impl Search {
                 return;
             }
             let is_found = kind == Kind::Far && any;
-            if is_found || self.many && !(1000 - share).is_multiple_of(COARSE_SHARE) {
+            if is_found || self.many && !(1000 - share).is_multiple_of(5 * BUDGET_STEP.get()) {
                 continue;
             }
             let budget = (u128::from(arena.bytes) * u128::from(share) / 1000) as u64;
             let plans = plans(budget);
             let shortest = plans.iter().map(|plan| plan.schedule.makespan()).min().unwrap_or(0);
-            let longest = *longest.get_or_insert(shortest + shortest / 100 * MOST_LOSS);
+            let longest = *longest.get_or_insert(shortest + shortest / 100 * MOST_LOSS.get());
             if self.limit() <= shortest {
                 return;
             }
             for plan in plans {
-                self.seeker.work += MADE * plan.schedule.steps.len() as u64;
+                self.seeker.work += PLANNING_WORK.get() * plan.schedule.steps.len() as u64;
                 let makespan = plan.schedule.makespan();
                 let same = |(case, _): &(Plan, Frame)| case.schedule.steps == plan.schedule.steps;
                 let is_long = kind == Kind::Near && makespan > longest;
@@ -203,7 +203,7 @@ impl Search {
                     continue;
                 }
                 if let Some(frame) = Frame::new(&plan, budget, arena) {
-                    self.many = frame.movable.len() > MOST_COMPARED;
+                    self.many = frame.movable.len() > MOST_COMPARED.get();
                     self.construct_one(&frame);
                     let is_of_use = !self.many || self.best.as_ref().is_some_and(|b| b.0 == self.cases.len());
                     if is_of_use {
@@ -237,14 +237,14 @@ impl Search {
         if self.many {
             return;
         }
-        self.tries.extend(found.into_iter().take(OF_ONE_PLAN).map(|placement| (case, placement)));
+        self.tries.extend(found.into_iter().take(IMPROVED.get() / 8).map(|placement| (case, placement)));
     }
 
     /// Improves the best placements with little work, the better half of them with twice as much, and so on.
     fn improve(&mut self, mut work: u64) {
-        let (mut count, mut seed) = (IMPROVED, 0);
+        let (mut count, mut seed) = (IMPROVED.get(), 0);
         let mut progress = Progress::default();
-        while count > 0 && !progress.ends(self.limit(), STAGNANT_ROUNDS) {
+        while count > 0 && !progress.ends(self.limit(), IDLE_ROUNDS.get()) {
             let mut tries = std::mem::take(&mut self.tries);
             tries.retain(|(case, _)| self.cases[*case].1.nominal() < self.limit());
             tries.sort_by_key(|(_, placement)| placement.rank());
@@ -268,7 +268,13 @@ impl Search {
         if !placement.left.is_empty() {
             let limit = frame.nominal() + frame.nominal() / 100;
             timing.run(frame, &placement.places);
-            repair(frame, &timing, &mut self.seeker, &mut placement.places, (limit, ATTEMPTS, seed));
+            repair(
+                frame,
+                &timing,
+                &mut self.seeker,
+                &mut placement.places,
+                (limit, REPAIR_MOVES.get(), seed),
+            );
             *placement = Placement::of(frame, &mut timing, placement.places.clone());
         }
         improve(frame, &mut timing, &mut self.seeker, placement, (work, seed));

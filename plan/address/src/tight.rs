@@ -24,9 +24,6 @@ use super::objects::{ObjectId, Owner};
 use super::timing::Timing;
 use crate::offsets::{self, Buffer, Effort};
 
-/// The effort for placing unswapped tensors: some hundredths of a second.
-const STAYING_EFFORT: Effort = Effort { looks: 2_000_000, placements: 20_000 };
-
 /// A plan of the same operators with swaps of whole tensors, placed in the arena.
 ///
 /// # Errors
@@ -65,10 +62,13 @@ pub(super) fn unmoved(problem: &Problem, arena: Arena) -> Result<(Plan, Frame, P
         add(Owner::Workspace(tick), op.workspace, u64::from(tick) + 1..u64::from(tick) + 2);
     }
     let room = arena.bytes.saturating_sub(always);
-    let layout = match offsets::place(&buffers, room, STAYING_EFFORT) {
-        Ok(layout) => layout,
-        Err(no) => return Err(always + no.found.map_or(u64::MAX / 2, |layout| layout.bytes)),
-    };
+    // Some hundredths of a second.
+    let Effort { looks, placements } = Effort::percent(1);
+    let layout =
+        match offsets::place(&buffers, room, Effort { looks: 10 * looks, placements: placements / 2 }) {
+            Ok(layout) => layout,
+            Err(no) => return Err(always + no.found.map_or(u64::MAX / 2, |layout| layout.bytes)),
+        };
     let least = always + layout.bytes;
     if least > arena.bytes {
         return Err(least);

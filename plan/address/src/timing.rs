@@ -2,7 +2,7 @@
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, PrimaryMap};
-use lmsc_schedule::{ActId, BlockId};
+use lmsc_schedule::{ActId, BlockId, tuned};
 
 use super::frame::{Frame, Places};
 use super::objects::ObjectId;
@@ -82,6 +82,7 @@ impl Timing {
     /// Times from the start only: ends, causes and the makespan.
     pub(super) fn forward(&mut self, frame: &Frame, places: &Places) {
         self.work += 24 * frame.order.len() as u64;
+        tuned::work(frame.order.len());
         self.sky.clear();
         self.sky.push((0, None.into()));
         self.owners.clear();
@@ -147,6 +148,7 @@ impl Timing {
     /// Times from the end, under the edges of the last [`Timing::forward`].
     pub(super) fn backward(&mut self, frame: &Frame) {
         self.work += 10 * frame.order.len() as u64;
+        tuned::work(frame.order.len());
         self.tail.values_mut().for_each(|tail| *tail = 0);
         for (&act, &(begin, end)) in frame.order.iter().zip(&self.owner_ranges).rev() {
             let tail = self.tail[act] + frame.acts.nanos[act.index()];

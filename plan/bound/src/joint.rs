@@ -39,25 +39,29 @@
 //!
 //! The times of links are based on a [`Table`] in which all recomputable tensors may be absent at no cost.
 
+use std::cmp::Reverse;
+
 use cranelift_entity::SecondaryMap;
 use lmsc_schedule::problem::{Problem, TensorId, Uses};
+use lmsc_schedule::tuned::{self, Tuned};
 
 use super::line::{Line, Rate};
 use super::swap::Table;
 use super::{Certificate, Interval, Proof, StepPlace};
 
-/// Number of operators evaluated coarsely, with this number of prices of a byte and of cases.
-const OPERATORS: usize = 128;
-const COARSE_PRICES: usize = 24;
-const COARSE: u64 = 64;
+/// Number of operators evaluated coarsely; the best sixteenth of them is evaluated finely, each in four times as many cases.
+const SAMPLED_OPERATORS: Tuned<usize> = Tuned::new(128);
 
-/// Number of the best of these that are evaluated closely, with this number of prices and of cases.
-const CLOSE_OPERATORS: usize = 8;
-const PRICES: usize = 200;
-const CLOSE: u64 = 512;
+/// A coarse evaluation has one price and one case for this many of a fine one.
+const COARSENESS: Tuned<usize> = Tuned::new(8);
 
-/// Maximum number of intervals in a certificate.
-const INTERVALS: usize = 512;
+/// Number of cases in a fine evaluation, and maximum number of intervals in a certificate.
+fn cases() -> usize {
+    4 * SAMPLED_OPERATORS.get()
+}
+
+/// Number of prices of a byte in a fine evaluation.
+const FINE_PRICES: Tuned<usize> = Tuned::new(200);
 
 /// A bound on the makespan of every plan that swaps, whole tensors or ranges of bytes, and recomputes.
 ///
@@ -176,20 +180,19 @@ impl<'a> Search<'a> {
     fn best(&self) -> Option<Trade> {
         let mut ticks: Vec<u32> =
             (0..self.problem.ticks()).filter(|&t| self.live[t as usize] > self.budget).collect();
-        ticks.sort_by_key(|&t| (std::cmp::Reverse(self.live[t as usize]), t));
+        ticks.sort_by_key(|&t| (Reverse(self.live[t as usize]), t));
         // Mostly those with the most live bytes.
         let count = ticks.len();
-        let mut chosen: Vec<u32> = (0..OPERATORS)
-            .map(|i| i * i * count / (OPERATORS * OPERATORS))
+        let mut chosen: Vec<u32> = (0..SAMPLED_OPERATORS.get())
+            .map(|i| i * i * count / (SAMPLED_OPERATORS.get() * SAMPLED_OPERATORS.get()))
             .filter_map(|i| ticks.get(i).copied())
             .collect();
         chosen.dedup();
-        chosen.sort_by_cached_key(|&tick| {
-            (std::cmp::Reverse(self.trade(tick, COARSE_PRICES).sampled(COARSE)), tick)
-        });
-        chosen.truncate(CLOSE_OPERATORS);
-        let trades = chosen.into_iter().map(|tick| self.trade(tick, PRICES));
-        trades.max_by_key(|trade| (trade.sampled(CLOSE), std::cmp::Reverse(trade.moment)))
+        let (prices, coarse) = (FINE_PRICES.get() / COARSENESS.get(), cases() / COARSENESS.get());
+        chosen.sort_by_cached_key(|&tick| (Reverse(self.trade(tick, prices).sampled(coarse)), tick));
+        chosen.truncate(SAMPLED_OPERATORS.get() / 16);
+        let trades = chosen.into_iter().map(|tick| self.trade(tick, FINE_PRICES.get()));
+        trades.max_by_key(|trade| (trade.sampled(cases()), Reverse(trade.moment)))
     }
 
     /// Whether the tensor is neither live at the tick nor used by its operator, though it existed before.
@@ -298,6 +301,7 @@ impl<'a> Search<'a> {
 
     /// At most `count` prices, the most informative ones.
     fn prices(&self, tick: u32, again: &[Again], count: usize) -> Vec<Price> {
+        tuned::work(again.len() * count);
         let most = costs(again, u64::MAX);
         let mut ratios: Vec<(u64, u64)> = Vec::with_capacity(again.len());
         let mut least = u64::MAX;
@@ -475,19 +479,21 @@ impl Trade {
     }
 
     /// The least makespan over `count` sampled cases: no bound, but slightly above the best one.
-    fn sampled(&self, count: u64) -> u64 {
+    fn sampled(&self, count: usize) -> u64 {
+        tuned::work(count);
+        let count = count as u64;
         let sample = |i: u64| (u128::from(self.excess) * u128::from(i) / u128::from(count)) as u64;
         (0..=count).map(|i| self.nanos(sample(i), sample(i) + 1)).min().unwrap_or(0)
     }
 
     /// About the largest bound that the allowed number of intervals can prove, and these intervals.
     fn cut(&self) -> (u64, Vec<Interval>) {
-        let mut most = self.sampled(CLOSE) + 1;
+        let mut most = self.sampled(cases()) + 1;
         let mut least = self.nanos(0, self.excess + 1);
-        let mut best = self.intervals(least, INTERVALS).unwrap_or_default();
+        let mut best = self.intervals(least, cases()).unwrap_or_default();
         while least + 1 < most {
             let middle = least.midpoint(most);
-            match self.intervals(middle, INTERVALS) {
+            match self.intervals(middle, cases()) {
                 Some(intervals) => (least, best) = (middle, intervals),
                 None => most = middle,
             }

@@ -19,7 +19,7 @@ mod whole;
 
 use std::fmt;
 
-use lmsc_schedule::{Granularity, Request};
+use lmsc_schedule::{CLOSE_GAP, Granularity, Request};
 use serde::{Deserialize, Serialize};
 
 pub use certify::{NotProven, certify};
@@ -69,9 +69,9 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Whether a makespan is at most 0.5 % above the bound: a longer search could gain little.
+    /// Whether a makespan is at most 0.5 % above the bound.
     pub fn is_close(&self, makespan: u64) -> bool {
-        makespan <= self.nanos + self.nanos / 200
+        makespan <= self.nanos + self.nanos / CLOSE_GAP.get()
     }
 }
 

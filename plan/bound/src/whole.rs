@@ -12,15 +12,17 @@
 //! at the best moment is the bound.
 
 use lmsc_schedule::problem::Problem;
+use lmsc_schedule::tuned::{self, Tuned};
 
 use super::line::{Line, Rate};
 use super::swap::{Table, Why};
 use super::{Certificate, Proof};
 
-/// Approximate number of steps of dynamic programming at one moment, of states, and of steps on either side.
-const STEPS: u64 = 2_000_000;
-const STATES: u64 = 6000;
-const ALL_STEPS: u64 = 64 * STEPS;
+/// Approximate number of steps of dynamic programming at one moment.
+const STEPS: Tuned<u64> = Tuned::new(2_000_000);
+
+/// Approximate number of states of dynamic programming.
+const STATES: Tuned<u64> = Tuned::new(6000);
 
 /// A bound on the makespan of every plan that only swaps whole tensors.
 ///
@@ -74,13 +76,14 @@ struct Item {
 fn leaving(items: &[Item], slack: u64, rate: Rate) -> Option<(u64, u64)> {
     let all: u64 = items.iter().map(|item| item.bytes).sum();
     let moves = all.checked_sub(slack).filter(|&moves| moves > 0)?;
-    let states = STATES.min(STEPS / items.len() as u64).max(100);
+    let states = STATES.get().min(STEPS.get() / items.len() as u64).max(100);
     let stays = slack < moves;
     let common = items.iter().fold(0, |a, item| gcd(a, item.bytes));
     let quantum = slack.min(moves).div_ceil(states).max(common);
     let states = if stays { slack / quantum } else { moves.div_ceil(quantum) } as usize;
     // By number of resident or copied quanta: the least completion time, and the least sum of durations.
     let (mut done, mut sum) = (vec![u64::MAX; states + 1], vec![u64::MAX; states + 1]);
+    tuned::work(items.len() * states);
     (done[0], sum[0]) = (0, 0);
     for item in items {
         let nanos = rate.nanos(item.bytes, item.bytes);
@@ -131,8 +134,8 @@ fn moments(line: &Line) -> Vec<u32> {
             records.push(moment);
         }
     }
-    let steps = STEPS.min(STATES * line.spans.len() as u64).max(1);
-    let most = (ALL_STEPS / steps) as usize;
+    let steps = STEPS.get().min(STATES.get() * line.spans.len() as u64).max(1);
+    let most = (64 * STEPS.get() / steps) as usize;
     let mut chosen = evenly(&all, most);
     if chosen.len() < all.len() {
         chosen = [evenly(&all, most / 2), evenly(&records, most / 2)].concat();

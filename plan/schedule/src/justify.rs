@@ -4,8 +4,8 @@ use cranelift_entity::EntityRef;
 
 use super::{ActId, Acts, Direction, Simulator, Stuck, Times};
 
-/// Rounds after which there is no further gain; two to four are usual.
-pub const ROUNDS: usize = 8;
+/// Maximum number of rounds of justification: a limit on the time, since two to four are usual.
+pub const JUSTIFICATION_ROUNDS: usize = 8;
 
 /// The order and its times after justification: the makespan is never longer than that of the given order.
 ///

@@ -26,6 +26,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 pub mod threads;
+pub mod tuned;
 mod watch;
 
 use std::ops::Range;
@@ -33,16 +34,27 @@ use std::ops::Range;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 
 use crate::problem::{Problem, TensorId, Window};
+use crate::tuned::Tuned;
 
 pub use acts::{Act, ActId, Acts, BlockId, Contents, Lists, last_before};
 pub use check::{EventTime, Flaw, Held, check, check_however_long, held};
 pub use edges::{Edge, NotInOrder, Room, edges};
-pub use justify::{ROUNDS, justified_within, justify, justify_in_order, justify_times};
+pub use justify::{JUSTIFICATION_ROUNDS, justified_within, justify, justify_in_order, justify_times};
 pub use no_wait::no_wait;
 pub use replay::{Noise, Replay, Replayed};
 pub use request::{DoesNotFit, Granularity, Plan, Request, Scheduler};
 pub use simulate::{Direction, Simulator, Stuck, Times};
 pub use watch::{Decision, Progress, Watch};
+
+/// A makespan is close to its bound, or to that of a plan without addresses, if it exceeds it by at most one part in this many:
+/// then a longer search could gain little.
+pub const CLOSE_GAP: Tuned<u64> = Tuned::new(200);
+
+/// A round of a search gains little if it shortens the makespan by less than one part in this many.
+pub const LITTLE_GAIN: Tuned<u64> = Tuned::new(1000);
+
+/// A search by rounds ends after this number of consecutive rounds that gain nothing, or little.
+pub const IDLE_ROUNDS: Tuned<u32> = Tuned::new(2);
 
 /// A piece of a tensor in a plan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

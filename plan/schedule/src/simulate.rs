@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use cranelift_entity::{EntityRef, PrimaryMap};
 
 use super::acts::{ActId, Acts, BlockId};
+use crate::tuned;
 
 /// The direction of time.
 ///
@@ -90,6 +91,7 @@ impl Simulator {
         way: Direction,
     ) -> Result<Times, Stuck> {
         let count = acts.len();
+        tuned::work(count);
         let mut times = Times { start: vec![0; count], end: vec![0; count], makespan: 0 };
         self.blocks.clear();
         self.blocks.extend(

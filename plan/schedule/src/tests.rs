@@ -26,7 +26,8 @@ fn schedule(seed: u64, acts: &Acts, absences: &Absences, budget: u64) -> Schedul
     match seed % 2 {
         0 => acts.schedule(absences, &acts.order, &plain),
         _ => {
-            let (order, times) = justify(&mut simulator, acts, &acts.order, budget, ROUNDS).unwrap();
+            let (order, times) =
+                justify(&mut simulator, acts, &acts.order, budget, JUSTIFICATION_ROUNDS).unwrap();
             assert!(times.makespan <= plain.makespan, "seed {seed}");
             acts.schedule(absences, &order, &times)
         }
@@ -57,8 +58,8 @@ fn copies_out_may_stand_as_early_as_they_can_start() {
             order
         };
         assert_eq!(sorted(&eager), sorted(&acts.order), "seed {seed}");
-        let (order, times) =
-            justify(&mut Simulator::default(), &acts, &eager, budget, ROUNDS).expect("it can be executed");
+        let (order, times) = justify(&mut Simulator::default(), &acts, &eager, budget, JUSTIFICATION_ROUNDS)
+            .expect("it can be executed");
         check(&problem, &acts.schedule(&absences, &order, &times), budget)
             .unwrap_or_else(|flaw| panic!("seed {seed}: {flaw}"));
         earlier += usize::from(eager != acts.order);
@@ -71,7 +72,8 @@ fn the_checked_peak_is_that_of_the_simulated_blocks() {
     for (seed, problem, budget, absences) in cases() {
         let acts = Acts::of(&problem, &absences);
         let mut simulator = Simulator::default();
-        let (order, times) = justify(&mut simulator, &acts, &acts.order, budget, ROUNDS).unwrap();
+        let (order, times) =
+            justify(&mut simulator, &acts, &acts.order, budget, JUSTIFICATION_ROUNDS).unwrap();
         // By block, when and at which position in the order it is allocated and freed.
         let mut blocks: PrimaryMap<_, _> =
             acts.block_bytes.values().map(|&bytes| ((u64::MAX, usize::MAX), (0, 0), bytes)).collect();

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use lmsc_ir::rng::{Rng, Source};
+use lmsc_schedule::tuned;
 
 use super::{Buffer, Layout, Sections};
 
@@ -24,7 +25,7 @@ pub(super) struct Field<'a> {
 /// Maximum number of pairs of neighbours that are listed.
 const MOST_PAIRS: usize = 1 << 24;
 
-/// Number of orders in which buffers are placed.
+/// Number of rules that order buffers.
 const ORDERS: usize = 6;
 
 impl<'a> Field<'a> {
@@ -156,6 +157,7 @@ impl<'a> Field<'a> {
             let buffer = &self.buffers[index as usize];
             let list = self.starts[index as usize] as usize..self.starts[index as usize + 1] as usize;
             self.work += list.len() as u64 + 1;
+            tuned::work(list.len() + 1);
             taken.clear();
             for &other in &self.neighbours[list] {
                 if let Some(address) = places[other as usize] {

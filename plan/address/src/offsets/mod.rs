@@ -20,6 +20,8 @@ mod tests;
 
 use std::ops::Range;
 
+use lmsc_schedule::tuned::Tuned;
+
 use smallvec::{SmallVec, smallvec};
 
 pub use check::{LayoutFlaw, check};
@@ -108,19 +110,22 @@ pub struct Effort {
     pub placements: u64,
 }
 
+/// Visits of neighbours and placements of a buffer for each percent of the usual effort.
+const EFFORT: Tuned<[u64; 2]> = Tuned::new([200_000, 40_000]);
+
 impl Effort {
     /// The given percentage of the usual effort.
     pub fn percent(percent: u32) -> Effort {
-        let percent = u64::from(percent);
-        Effort { looks: percent * 200_000, placements: percent * 40_000 }
+        let [looks, placements] = EFFORT.get().map(|steps| steps * u64::from(percent));
+        Effort { looks, placements }
     }
 }
 
-/// Maximum number of buffers for the exact search.
+/// Maximum number of buffers for the exact search: a limit on the time before its first placement.
 const MOST_SEARCHED: usize = 1_000;
 
 /// Number of bisection steps between the load and the smallest layout if a layout does not fit.
-const HALVINGS: u32 = 6;
+const BISECTIONS: Tuned<u32> = Tuned::new(6);
 
 /// The most bytes that are live at once, and the first moment of that. A lower bound on every layout.
 pub fn load(buffers: &[Buffer]) -> (u64, u64) {
@@ -233,7 +238,7 @@ fn shrink(
 ) {
     let Some(best) = best else { return };
     let mut below = least;
-    for _ in 0..HALVINGS {
+    for _ in 0..BISECTIONS.get() {
         if best.bytes <= below {
             return;
         }

@@ -14,6 +14,8 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use lmsc_schedule::tuned::{self, Tuned};
+
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum End {
@@ -92,7 +94,7 @@ const RULES: [Rule; 6] = {
 };
 
 /// Number of placements per buffer that each rule tries in its first turn; it doubles in each later turn.
-const FIRST_TURN: u64 = 2;
+const FIRST_TURN: Tuned<u64> = Tuned::new(2);
 
 /// Searches for addresses within the capacity with at most `steps` placements of a buffer. `load` is the live bytes by
 /// section.
@@ -101,12 +103,15 @@ pub(super) fn search(all: &[Block], load: &[u64], capacity: u64, mut steps: u64)
         (0..all.len()).filter(|&i| all[i].begin < all[i].end && all[i].bytes > 0).collect();
     let group: Vec<u32> = (0..present.len() as u32).collect();
     let mut search = Search::new(present.iter().map(|&i| all[i]).collect(), load, capacity);
-    let mut turn = FIRST_TURN.saturating_mul(present.len() as u64);
+    let mut turn = FIRST_TURN.get().saturating_mul(present.len() as u64);
     loop {
         for rule in RULES {
             let given = turn.min(steps);
             (search.rule, search.steps) = (rule, given);
-            match search.solve(&group, 0..load.len()) {
+            let solved = search.solve(&group, 0..load.len());
+            // A placement takes about as long as a thousand visits of a neighbour.
+            tuned::work(1000 * (given - search.steps) as usize);
+            match solved {
                 Some(true) => {
                     let mut addresses = vec![0; all.len()];
                     present.iter().zip(search.low).for_each(|(&i, low)| addresses[i] = low);

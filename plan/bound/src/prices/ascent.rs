@@ -1,16 +1,15 @@
 //! The best prices on a grid, by Newton's method.
 
+use lmsc_schedule::tuned::{self, Tuned};
+
 use super::grid::Grid;
 use super::smooth::{Smooth, Symmetric};
 
-/// The weight of the barrier that keeps prices off their limits, relative to the smoothness.
+/// Weight of the barrier that keeps prices off their limits, and precision of a climb, relative to the smoothness.
 const BARRIER: f64 = 0.003;
 
-/// Maximum number of steps for one smoothness.
-const STEPS: usize = 8;
-
-/// The maximum part of the way to the nearest limit in one step.
-const NEAR: f64 = 0.95;
+/// Maximum number of Newton steps for one smoothness.
+const STEPS: Tuned<usize> = Tuned::new(8);
 
 /// Prices on a grid, all of them off their limits.
 pub(super) struct Ascent<'a> {
@@ -39,12 +38,14 @@ impl<'a> Ascent<'a> {
     pub(super) fn climb(&mut self, tau: f64, most_work: u64) {
         let barrier = BARRIER * tau;
         let len = self.prices.len() as u64;
-        for _ in 0..STEPS {
+        for _ in 0..STEPS.get() {
             if self.work >= most_work {
                 return;
             }
             // Steps for the derivatives, and for the solution of the equations.
-            self.work += 4 * self.grid.pairs() + len.pow(3) / 6;
+            let steps = 4 * self.grid.pairs() + len.pow(3) / 6;
+            self.work += steps;
+            tuned::work(steps as usize / 100);
             let smooth = Smooth::of(self.grid, &self.prices, tau);
             smooth.derive(&self.prices, &mut self.slope, &mut self.bend);
             self.add_barrier(barrier);
@@ -63,7 +64,7 @@ impl<'a> Ascent<'a> {
             });
             let Some(prices) = better else { return };
             self.prices = prices;
-            if gain < 0.003 * tau {
+            if gain < barrier {
                 return;
             }
         }
@@ -136,7 +137,8 @@ impl<'a> Ascent<'a> {
             let sum = |of: &[f64]| of[one] + other.map_or(0.0, |other| of[other]);
             (sum(step) > 0.0).then(|| (1.0 - sum(&self.prices)) / sum(step))
         });
-        low.chain(high).map(|most| NEAR * most).fold(1.0, f64::min)
+        // As in most interior-point methods, a twentieth of the way to the boundary is left.
+        low.chain(high).map(|most| 0.95 * most).fold(1.0, f64::min)
     }
 }
 

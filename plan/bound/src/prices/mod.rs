@@ -36,33 +36,35 @@ mod windows;
 use ascent::Ascent;
 use grid::{Fluid, Grid};
 use lmsc_schedule::problem::Problem;
+use lmsc_schedule::tuned::Tuned;
 
 use super::{Certificate, Fact, Price, Proof, StepPlace, certify, swap};
 pub use windows::losing;
 
-/// Number of evenly spaced edges at first, besides those of links.
-const EVENLY: usize = 48;
+/// Number of evenly spaced edges at first, besides those of links, of which there are at most twice as many.
+const EVENLY: Tuned<usize> = Tuned::new(48);
 
-/// The smoothness of the bound at the end of each round, relative to the time of a byte, and at first.
-const ROUNDS: [f64; 3] = [0.02, 0.005, 0.000_6];
-const FIRST: f64 = 0.3;
+/// Smoothness of the bound at the end of each round, relative to the time of a byte.
+const SMOOTHNESS: Tuned<[f64; 3]> = Tuned::new([0.02, 0.005, 0.000_6]);
 
-/// The factor on the smoothness after a step.
-const SHARPER: f64 = 0.35;
+/// Factor on the smoothness after a step.
+const SHARPENING: Tuned<f64> = Tuned::new(0.35);
 
-/// The change of prices at an edge above which the stretches beside it are refined, and the number of parts; an edge with a
-/// smaller change is dropped.
-const CLOSER: f64 = 0.05;
-const PARTS: usize = 3;
+/// Change of prices at an edge above which the stretches beside it are refined; an edge with a smaller change is
+/// dropped.
+const REFINED_CHANGE: Tuned<f64> = Tuned::new(0.05);
 
-/// The distance from its limit at which a price is rounded to it: nearly none, and so that few prices are left between.
-const NEXT: [f64; 2] = [1e-6, 0.002];
+/// Number of edges that are added within a refined stretch.
+const REFINED_PARTS: Tuned<usize> = Tuned::new(3);
 
-/// Maximum number of edges of links, and maximum number of edges in a round.
-const OF_LINKS: usize = 100;
-const MOST: usize = 256;
+/// Distances from its limit at which a price is rounded to it: nearly none, and so that few prices are left
+/// between.
+const ROUNDED: [f64; 2] = [1e-6, 0.002];
 
-/// Maximum number of steps of inner loops.
+/// Maximum number of edges in a round: a limit on the time for large steps.
+const MOST_EDGES: usize = 256;
+
+/// Maximum number of steps of inner loops: a limit on the time for large steps.
 const WORK: u64 = 600_000_000;
 
 /// The units of a price of one.
@@ -88,7 +90,7 @@ pub(super) fn search(problem: &Problem, budget: u64, links: &Proof) -> Certifica
         return proof(problem, budget, &fluid, &[], &[]);
     }
     let mut of_links = edges_of(problem, links);
-    let every = of_links.len().div_ceil(OF_LINKS).max(1);
+    let every = of_links.len().div_ceil(2 * EVENLY.get()).max(1);
     of_links = of_links.into_iter().step_by(every).collect();
     let beside = |mut edges: Vec<usize>| {
         edges.extend(&of_links);
@@ -96,15 +98,16 @@ pub(super) fn search(problem: &Problem, budget: u64, links: &Proof) -> Certifica
         edges.dedup();
         edges
     };
-    let mut grid = Grid::of(&fluid, beside(fluid.evenly(EVENLY)));
+    let mut grid = Grid::of(&fluid, beside(fluid.evenly(EVENLY.get())));
     let mut prices = vec![0.3; grid.len()];
     prices[..grid.edges.len()].fill(0.1);
-    let (mut tau, mut work) = (FIRST, 0);
+    // The first round takes three values of smoothness.
+    let (mut tau, mut work) = (SMOOTHNESS.get()[0] / SHARPENING.get() / SHARPENING.get(), 0);
     let mut best: Option<Certificate> = None;
-    for (round, end) in ROUNDS.into_iter().enumerate() {
+    for (round, end) in SMOOTHNESS.get().into_iter().enumerate() {
         if round > 0 {
             let finer = Grid::of(&fluid, beside(closer(&grid, &prices, fluid.excess.len())));
-            if finer.edges.len() > MOST {
+            if finer.edges.len() > MOST_EDGES {
                 break;
             }
             prices = carried(&grid, &prices, &finer);
@@ -116,11 +119,11 @@ pub(super) fn search(problem: &Problem, budget: u64, links: &Proof) -> Certifica
             if tau <= end {
                 break;
             }
-            tau = (tau * SHARPER).max(end);
+            tau = (tau * SHARPENING.get()).max(end);
         }
         (prices, work) = (ascent.prices, ascent.work);
         let found =
-            NEXT.map(|next| proof(problem, budget, &fluid, &grid.edges, &shares(&grid, &prices, next)));
+            ROUNDED.map(|next| proof(problem, budget, &fluid, &grid.edges, &shares(&grid, &prices, next)));
         best = best.into_iter().chain(found).max_by_key(|proof| proof.nanos);
     }
     best.expect("a round at least")
@@ -159,10 +162,13 @@ fn closer(grid: &Grid, prices: &[f64], edges: usize) -> Vec<usize> {
         let to = grid.edges.get(stretch).map(|&edge| (edge, changes[stretch]));
         let most = from.into_iter().chain(to).map(|(_, change)| change).fold(0.0, f64::max);
         let (first, last) = (from.map_or(0, |(edge, _)| edge), to.map_or(edges - 1, |(edge, _)| edge));
-        if most > CLOSER {
-            chosen.extend((1..PARTS + 1).map(|part| first + part * (last - first) / (PARTS + 1)));
+        if most > REFINED_CHANGE.get() {
+            chosen.extend(
+                (1..REFINED_PARTS.get() + 1)
+                    .map(|part| first + part * (last - first) / (REFINED_PARTS.get() + 1)),
+            );
         }
-        chosen.extend(to.filter(|(_, change)| *change > CLOSER).map(|(edge, _)| edge));
+        chosen.extend(to.filter(|(_, change)| *change > REFINED_CHANGE.get()).map(|(edge, _)| edge));
     }
     chosen
 }

@@ -15,17 +15,16 @@ use super::grid::{Gap, Grid, Lot, Then};
 /// The logarithm that stands for an impossible way.
 const NEVER: f64 = -1e300;
 
-/// Ways less likely than `exp` of this, and parts smaller than that, are omitted.
-const UNLIKELY: f64 = -25.0;
-const NOTHING: f64 = 1e-12;
+/// The precision of sums: `exp` of less than this, about 1e-12, is not added to one, and less likely ways are omitted.
+const NEGLIGIBLE_LOG: f64 = -27.6;
 
-/// `exp` of less than this, 1e-13, is not added to one.
-const NEGLIGIBLE: f64 = -30.0;
+/// Parts smaller than this are omitted.
+const NEGLIGIBLE: f64 = 1e-12;
 
 /// The logarithm of the sum of two numbers, given by their logarithms.
 fn add(a: f64, b: f64) -> f64 {
     let (more, less) = if a > b { (a, b - a) } else { (b, a - b) };
-    if less < NEGLIGIBLE { more } else { more + libm::log1p(exp(less)) }
+    if less < NEGLIGIBLE_LOG { more } else { more + libm::log1p(exp(less)) }
 }
 
 /// A symmetric matrix, stored as its lower triangle.
@@ -278,7 +277,7 @@ impl Smooth<'_> {
             let all = add(begin[0], begin[1]);
             means.of_lot.fill(0.0);
             for (comes, begins) in [(false, begin[0]), (true, begin[1])] {
-                if begins - all > UNLIKELY {
+                if begins - all > NEGLIGIBLE_LOG {
                     self.forward(lot, comes, prices, &sums, &mut reach);
                     self.backward(lot, comes, prices, &sums, &mut reach);
                     let walk = Walk { lot, comes, sums: &sums, reach: &reach, all };
@@ -322,16 +321,16 @@ impl Smooth<'_> {
                 [here + sums[index].leaves + both_after, both + sums[index].leaves_again + both_after]
             };
             let [from_here, from_both] = [stays + exp(from_here - all), exp(from_both - all)];
-            if from_here > NOTHING {
+            if from_here > NEGLIGIBLE {
                 bend.cross(weight / from_here, &means.here, &means.from_here);
             }
-            if from_both > NOTHING {
+            if from_both > NEGLIGIBLE {
                 bend.cross(weight / from_both, &means.both, &means.from_both);
             }
-            means.pass(if from_here > NOTHING { stays / from_here } else { 1.0 });
+            means.pass(if from_here > NEGLIGIBLE { stays / from_here } else { 1.0 });
             match gap.then {
                 Then::Changes => means.changes(),
-                Then::Reads(stretch) if stays > NOTHING => {
+                Then::Reads(stretch) if stays > NEGLIGIBLE => {
                     // Copied out while it is read.
                     let likely = exp(here - self.out(lot, prices, stretch) + both_after - all);
                     means.from_here.clear();
@@ -388,7 +387,7 @@ impl Smooth<'_> {
             turns.likely.extend(turns.come.iter().map(|come| {
                 let apart = leave.stretch < come.stretch || begins;
                 let log = leave.log + come.log;
-                if apart && log > UNLIKELY { exp(log) } else { 0.0 }
+                if apart && log > NEGLIGIBLE_LOG { exp(log) } else { 0.0 }
             }));
         }
     }
@@ -440,7 +439,7 @@ impl Means {
 
     /// A copy out after which the tensor stays on the device.
     fn copies(&mut self, lot: &Lot, price: usize, likely: f64, weight: f64, bend: &mut Symmetric) {
-        if likely > NOTHING {
+        if likely > NEGLIGIBLE {
             self.from_here.add(price, -lot.copy[0] * likely);
             bend.add(price, price, weight * lot.copy[0] * lot.copy[0] * likely);
         }
@@ -471,7 +470,7 @@ impl Means {
                 tail += sums[index];
                 tails[index] = tail;
             }
-            if tail < NOTHING {
+            if tail < NEGLIGIBLE {
                 continue;
             }
             let from_both: f64 = if free { likely[next..come.len()].iter().sum() } else { 0.0 };
@@ -482,7 +481,7 @@ impl Means {
                 while come[returns].stretch <= other {
                     returns += 1;
                 }
-                if tails[returns] < NOTHING {
+                if tails[returns] < NEGLIGIBLE {
                     break;
                 }
                 bend.add(edge, other, weight * tails[returns]);
@@ -495,7 +494,7 @@ impl Means {
         }
         for (turn, row) in leave.iter().zip(likely.chunks(come.len())) {
             let (Some(price), mut all) = (turn.price, row.iter().sum::<f64>()) else { continue };
-            if all < NOTHING {
+            if all < NEGLIGIBLE {
                 continue;
             }
             self.from_here.add(price, -out * all);
@@ -512,7 +511,7 @@ impl Means {
                     all -= row[returns];
                     returns += 1;
                 }
-                if all < NOTHING {
+                if all < NEGLIGIBLE {
                     break;
                 }
                 bend.add(price, edge, -weight * out * all);
@@ -521,7 +520,7 @@ impl Means {
         for (index, turn) in come.iter().enumerate() {
             let Some(price) = turn.price else { continue };
             let all: f64 = likely[index..].iter().step_by(come.len()).sum();
-            if all > NOTHING {
+            if all > NEGLIGIBLE {
                 let from_both = if free { likely[index] } else { 0.0 };
                 self.from_both.add(price, -back * from_both);
                 self.from_here.add(price, -back * (all - from_both));

@@ -3,13 +3,10 @@
 use std::collections::BTreeSet;
 
 use lmsc_schedule::problem::{Duplex, Problem, TensorId, Window};
-use lmsc_schedule::{Lists, last_before};
+use lmsc_schedule::{CLOSE_GAP, Lists, last_before};
 
 use super::ONE;
 use crate::{Price, Proof};
-
-/// A window is losing if its loss exceeds this part of the cost of copying its bytes in.
-const LOSS: f64 = 0.01;
 
 /// The windows in which the copies cost more link time than the freed memory is worth, at the prices of the proof; none if it
 /// is of another kind.
@@ -30,7 +27,9 @@ pub fn losing(problem: &Problem, proof: &Proof, windows: &[Window]) -> BTreeSet<
         Duplex::Full => by_stretch(back, stretches),
     };
     let prices = Prices { problem, room, out, back, changes: Lists::of_changes(problem) };
-    windows.iter().filter(|window| prices.gain(window) < -LOSS).copied().collect()
+    // Prices are as good as bounds have to be.
+    let least = -2.0 / CLOSE_GAP.get() as f64;
+    windows.iter().filter(|window| prices.gain(window) < least).copied().collect()
 }
 
 /// The price in each stretch.

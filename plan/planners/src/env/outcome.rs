@@ -5,8 +5,8 @@ use std::ops::Range;
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use lmsc_schedule::problem::{Problem, TensorId, Window};
 use lmsc_schedule::{
-    Absences, Act, ActId, Acts, Direction, Instruction, Piece, PieceId, Plan, ROUNDS, Scheduler, Simulator,
-    Stuck, Times, justify,
+    Absences, Act, ActId, Acts, Direction, Instruction, JUSTIFICATION_ROUNDS, Piece, PieceId, Plan,
+    Scheduler, Simulator, Stuck, Times, justify,
 };
 
 use crate::ours::remat::{Dead, Dropped, Rematerializer, Rewritten};
@@ -123,7 +123,7 @@ impl Outcome {
                 let times = simulator.run(&acts, &order, budget, Direction::Forward)?;
                 (order, times)
             }
-            Scheduler::Justified => justify(simulator, &acts, &order, budget, ROUNDS)?,
+            Scheduler::Justified => justify(simulator, &acts, &order, budget, JUSTIFICATION_ROUNDS)?,
         };
         let schedule = acts.schedule(&absences, &order, &times);
         Ok(Plan { problem, op_origin, tensor_origin, schedule })

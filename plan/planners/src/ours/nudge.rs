@@ -7,28 +7,30 @@
 
 use lmsc_ir::rng::{Rng, Source};
 use lmsc_schedule::problem::Problem;
+use lmsc_schedule::tuned::Tuned;
 use lmsc_schedule::{
-    Absences, ActId, Acts, Direction, Instruction, Piece, ROUNDS, Request, Schedule, Simulator, Step, Times,
-    justify, justify_times,
+    Absences, ActId, Acts, Direction, IDLE_ROUNDS, Instruction, JUSTIFICATION_ROUNDS, Piece, Request,
+    Schedule, Simulator, Step, Times, justify, justify_times,
 };
 
 use crate::ours::split::waits;
 use crate::ours::swap_only::SMALLEST_PIECE;
 use crate::ours::swap_set::travels_whole;
 
-/// Maximum number of rounds, each with more and smaller pieces, and maximum number of consecutive rounds without gain.
-const TIMES: u64 = 12;
-const IN_VAIN: u32 = 2;
+/// Maximum number of rounds of local search, each with more and smaller pieces: a limit on the time, since half and double gave
+/// the same plans.
+const LOCAL_SEARCH_ROUNDS: u64 = 12;
 
-/// Activities simulated per round, at most, for each percent of effort; of a long order, fewer changes are tried.
-const WORK: u64 = 80_000;
+/// Maximum number of activities simulated per round, for each percent of effort: of a long order, fewer changes are
+/// tried. A limit on the time: half and double gave the same plans.
+const SIMULATED_ACTIVITIES: u64 = 80_000;
 
-/// Changes tried per round, at most, for each percent of effort: this fraction (1/N) of all pairs of an activity and a
-/// position. In a short order, the changes that help are found soon.
-const PART: u64 = 800;
+/// Changes tried per round, at most, for each percent of effort: one part in this many of all pairs of an activity
+/// and a position. In a short order, the changes that help are found soon.
+const PAIRS_SHARE: Tuned<u64> = Tuned::new(800);
 
 /// Maximum number of positions by which a copy moves.
-const REACH: usize = 64;
+const REACH: Tuned<usize> = Tuned::new(64);
 
 /// The schedule or a shorter one; the search stops at a makespan of `enough`.
 ///
@@ -37,8 +39,8 @@ pub(super) fn nudged(problem: &Problem, request: &Request, enough: u64, schedule
     let Request { budget, effort, .. } = *request;
     let mut best = schedule.clone();
     let (mut halved, mut in_vain) = (schedule, 0);
-    for seed in 0..TIMES {
-        if best.makespan() <= enough || in_vain == IN_VAIN || request.is_ended() {
+    for seed in 0..LOCAL_SEARCH_ROUNDS {
+        if best.makespan() <= enough || in_vain == IDLE_ROUNDS.get() || request.is_ended() {
             break;
         }
         let Some(walk) = Walk::new(problem, budget, &halved) else { break };
@@ -61,7 +63,7 @@ fn halves(problem: &Problem, schedule: &Schedule) -> Schedule {
         let Piece { tensor, ref bytes } = halved.pieces[id];
         let (start, end) = (bytes.start, bytes.end);
         let middle = start.midpoint(end) / problem.grain * problem.grain;
-        let smallest = SMALLEST_PIECE.max(2 * problem.grain - 1);
+        let smallest = SMALLEST_PIECE.get().max(2 * problem.grain - 1);
         if end - start <= smallest || travels_whole(problem, tensor, absences.windows[id].iter()) {
             continue;
         }
@@ -97,7 +99,7 @@ impl Walk {
         let acts = Acts::of(problem, &absences);
         let mut simulator = Simulator::default();
         let order = acts.order_of(schedule)?;
-        let (order, times) = justify(&mut simulator, &acts, &order, budget, ROUNDS).ok()?;
+        let (order, times) = justify(&mut simulator, &acts, &order, budget, JUSTIFICATION_ROUNDS).ok()?;
         Some(Walk { budget, absences, acts, order, times, simulator })
     }
 
@@ -105,7 +107,8 @@ impl Walk {
     fn nudged(mut self, seed: u64, effort: u32, enough: u64) -> Schedule {
         let mut rng = Rng::new(seed);
         let (count, percent) = (self.acts.len() as u64, u64::from(effort));
-        let changes = (percent * WORK / count).min(percent.saturating_mul(count * count) / PART);
+        let changes = (percent * SIMULATED_ACTIVITIES / count)
+            .min(percent.saturating_mul(count * count) / PAIRS_SHARE.get());
         for _ in 0..changes {
             if self.times.makespan <= enough {
                 break;
@@ -116,7 +119,7 @@ impl Walk {
             }
         }
         let Walk { budget, absences, acts, order, times, mut simulator } = self;
-        let (order, times) = match justify(&mut simulator, &acts, &order, budget, ROUNDS) {
+        let (order, times) = match justify(&mut simulator, &acts, &order, budget, JUSTIFICATION_ROUNDS) {
             Ok(found) if found.1.makespan < times.makespan => found,
             _ => (order, times),
         };
@@ -141,7 +144,7 @@ impl Walk {
 /// that wait for it.
 fn move_in(acts: &Acts, order: &[ActId], from: usize, rng: &mut Rng) -> Vec<ActId> {
     let act = order[from];
-    let reach = 1 + rng.below(REACH);
+    let reach = 1 + rng.below(REACH.get());
     let least = from.saturating_sub(reach).max(1);
     let most = (from + reach).min(order.len() - 2);
     let after = (least..from).rev().find(|&at| acts.waits_for(act, order[at])).map_or(least, |at| at + 1);

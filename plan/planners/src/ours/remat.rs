@@ -2,11 +2,12 @@
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use lmsc_schedule::problem::{Operator, Problem, TensorId, Uses, Window};
+use lmsc_schedule::tuned::{self, Tuned};
 use smallvec::{SmallVec, smallvec};
 
-/// A tensor recomputed for one recomputed operator serves others within this number of operators, unless it is to be
-/// recomputed for each.
-const STILL_THERE: usize = 40;
+/// A tensor recomputed for one recomputed operator serves others within this number of operators, unless it is to
+/// be recomputed for each.
+const REUSED_WITHIN: Tuned<usize> = Tuned::new(40);
 
 /// Maximum number of recomputed operators, as a multiple of the operators of the source.
 pub(crate) const MOST_AGAIN: usize = 3;
@@ -259,6 +260,7 @@ impl<'a> Rewriting<'a> {
                 return false;
             }
         }
+        tuned::work(self.result.op_origin.len());
         self.result.problem.ops.truncate(self.result.op_origin.len());
         true
     }
@@ -285,7 +287,7 @@ impl<'a> Rewriting<'a> {
             if is_renewed {
                 at as usize >= self.group
             } else {
-                self.result.op_origin.len() - (at as usize) < STILL_THERE
+                self.result.op_origin.len() - (at as usize) < REUSED_WITHIN.get()
             }
         };
         is_gone && !state.made.is_some_and(is_recent)

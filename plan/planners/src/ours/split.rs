@@ -4,21 +4,21 @@
 //! swap-out frees memory only at its end. So pieces are large except on the critical path.
 
 use lmsc_schedule::problem::Problem;
+use lmsc_schedule::tuned::Tuned;
 use lmsc_schedule::{Absences, Instruction, PieceId, Schedule, Step};
 
 use crate::ours::swap_only::schedule;
 use crate::ours::swap_set::travels_whole;
 
-/// Maximum number of rounds of splitting, and the number of parts per piece and round.
-const ROUNDS: usize = 8;
-const PARTS: u64 = 4;
+/// Number of parts into which a round splits a piece.
+const PARTS: Tuned<u64> = Tuned::new(4);
 
 /// The schedule, or a shorter one in which pieces of more than `smallest` bytes on the critical path are split. A variable
 /// that is resident between steps is copied whole.
 pub(super) fn split(problem: &Problem, budget: u64, smallest: u64, mut best: Schedule) -> Schedule {
     let uses = problem.uses();
     let mut absences = Absences::of(problem, &best);
-    for _ in 0..ROUNDS {
+    loop {
         let mut pieces = waits(&best);
         pieces.retain(|&id| {
             let piece = &absences.pieces[id];
@@ -27,7 +27,7 @@ pub(super) fn split(problem: &Problem, budget: u64, smallest: u64, mut best: Sch
         if pieces.is_empty() {
             break;
         }
-        pieces.into_iter().for_each(|piece| absences.split(piece, PARTS, (smallest, problem.grain)));
+        pieces.into_iter().for_each(|piece| absences.split(piece, PARTS.get(), (smallest, problem.grain)));
         match schedule(problem, &uses, budget, &absences) {
             Ok(found) if found.makespan() < best.makespan() => best = found,
             _ => break,

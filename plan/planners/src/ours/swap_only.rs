@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use lmsc_bound as bound;
 use lmsc_schedule::problem::{Problem, Uses, Window};
 use lmsc_schedule::threads::both;
+use lmsc_schedule::tuned::Tuned;
 use lmsc_schedule::{
-    Absences, ActId, Acts, DoesNotFit, Granularity, Plan, ROUNDS, Request, Schedule, Simulator, Stuck,
-    justify,
+    Absences, ActId, Acts, CLOSE_GAP, DoesNotFit, Granularity, JUSTIFICATION_ROUNDS, Plan, Request, Schedule,
+    Simulator, Stuck, justify,
 };
 
 use crate::ours::nudge::nudged;
@@ -17,31 +18,26 @@ use crate::ours::swap_set::{Cover, Last, Manner, Sizes};
 use crate::ours::variables::staying_or_leaving;
 use crate::ours::whole;
 
-/// Minimum size of a piece, so that the latency of a copy is small in comparison.
-pub(super) const SMALLEST_PIECE: u64 = 1 << 20;
+/// Minimum size of a piece in bytes, so that the latency of a copy is small in comparison.
+pub(crate) const SMALLEST_PIECE: Tuned<u64> = Tuned::new(1 << 20);
 
-/// Number of pieces into which the peak is divided.
-pub const PIECES: u64 = 1500;
+/// Number of pieces into which the peak is divided; during the search for recomputation, a tenth of it.
+pub const PIECES: Tuned<u64> = Tuned::new(1500);
 
-/// Maximum numbers of adjacent pieces that are merged into one if they are swapped out and in together; the best is taken:
-/// over a link with latency, a few large copies may be faster than many small ones.
-const TOGETHER: [u32; 3] = [1, 8, 64];
+/// Maximum numbers of adjacent pieces that are merged into one if they are swapped out and in together. The best is taken: over
+/// a link with latency, a few large copies may be faster than many small ones. Every third is tried, or all if the plan is far
+/// from its bound.
+const MERGED: Tuned<[u32; 7]> = Tuned::new([1, 2, 4, 8, 16, 32, 64]);
 
-/// Over a link with latency, a tensor counts as small if its copy out takes less than this multiple of the latency.
-const SMALL: [u64; 4] = [8, 20, 40, 80];
+/// Multiples of the latency: over a link with latency, a tensor counts as small if its copy out takes less than one of these.
+/// The last two are tried only if the plan is far from its bound.
+const SMALL_TENSORS: Tuned<[u64; 6]> = Tuned::new([8, 20, 40, 80, 160, 400]);
 
-/// A plan in which variables may be swapped out is far from the bound if its makespan exceeds the bound by more than one part
-/// in this many. Then more is tried: more values of the two constants above, since all small tensors had better stay resident
-/// there, eviction sets that use prices, and local search.
-const FAR: u64 = 100;
-const TOGETHER_IF_FAR: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
-const SMALL_IF_FAR: [u64; 2] = [160, 400];
-
-/// From this number of operators on, independent computations run in parallel.
-const AT_ONCE: usize = 1000;
+/// From this number of operators on, independent computations run in parallel. No plan depends on it.
+const PARALLEL_FROM: usize = 1000;
 
 /// Number of time-aware eviction sets made of one kind, each with the pace of the previous schedule.
-const PACES: usize = 4;
+const PACES: Tuned<usize> = Tuned::new(4);
 
 /// The plan that only swaps.
 ///
@@ -74,9 +70,9 @@ fn shorter(request: &Request, plan: Plan) -> Plan {
     if is_far(&schedule, bound.nanos) {
         let uses = problem.uses();
         let losing = bound::losing(problem, &bound.proof, &problem.windows(&uses));
-        let piece = piece_bytes(problem, PIECES);
+        let piece = piece_bytes(problem, PIECES.get());
         let covers = Covers { problem, uses, budget, piece };
-        let mut search = Search::new(&covers, &TOGETHER_IF_FAR);
+        let mut search = Search::new(&covers, &MERGED.get());
         let kinds = [Manner::InTime, Manner::Clean].map(|manner| Kind { manner, last: Last::These(&losing) });
         if !losing.is_empty()
             && search.look_at(&kinds).is_ok()
@@ -88,7 +84,7 @@ fn shorter(request: &Request, plan: Plan) -> Plan {
             watch.found(schedule.makespan());
             watch.proved(bound.nanos);
         }
-        schedule = nudged(problem, request, bound.nanos + bound.nanos / FAR, schedule);
+        schedule = nudged(problem, request, bound.nanos + far_gap(bound.nanos), schedule);
     }
     Plan { schedule, ..plan }
 }
@@ -103,7 +99,7 @@ pub(super) fn in_ranges(request: &Request, plan: Plan) -> Plan {
     match request.granularity {
         Granularity::Whole => plan,
         Granularity::Ranges => {
-            let smallest = piece_bytes(request.problem, PIECES);
+            let smallest = piece_bytes(request.problem, PIECES.get());
             let schedule = split(&plan.problem, request.budget, smallest, plan.schedule);
             Plan { schedule, ..plan }
         }
@@ -114,13 +110,20 @@ fn swapping(request: &Request) -> Result<Plan, DoesNotFit> {
     let Request { problem, budget, .. } = *request;
     let schedule = match request.granularity {
         Granularity::Whole => whole::schedule(problem, request, swaps(problem, budget, u64::MAX)?),
-        Granularity::Ranges => swaps(problem, budget, piece_bytes(problem, PIECES))?,
+        Granularity::Ranges => swaps(problem, budget, piece_bytes(problem, PIECES.get()))?,
     };
     Ok(Plan::without_recomputation(problem, schedule))
 }
 
+/// A plan in which variables may be swapped out is far from its bound if it exceeds the bound by more than this, twice the gap
+/// of a plan that is close. Then more sizes of pieces and of small tensors are tried, since all small tensors had better stay
+/// resident there, and eviction sets that use prices, and local search.
+fn far_gap(bound: u64) -> u64 {
+    bound / (CLOSE_GAP.get() / 2)
+}
+
 fn is_far(found: &Schedule, bound: u64) -> bool {
-    found.makespan() > bound + bound / FAR
+    found.makespan() > bound + far_gap(bound)
 }
 
 /// The justified schedule of the eviction set that takes windows in this order.
@@ -143,14 +146,15 @@ pub fn covered(problem: &Problem, budget: u64, piece: u64, manner: Manner) -> Re
 /// [`DoesNotFit`], as for `Cover::new`.
 pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, DoesNotFit> {
     let covers = Covers { problem, uses: problem.uses(), budget, piece };
-    let mut search = Search::new(&covers, &TOGETHER);
+    let merged: Vec<u32> = MERGED.get().into_iter().step_by(3).collect();
+    let mut search = Search::new(&covers, &merged);
     let kind = |manner| Kind { manner, last: Last::Below(0) };
     let (eager, in_time) = ([kind(Manner::Gone), kind(Manner::Ready)], [kind(Manner::InTime)]);
-    if problem.ops.len() < AT_ONCE {
+    if problem.ops.len() < PARALLEL_FROM {
         search.look_at(&eager)?;
         search.look_at(&in_time)?;
     } else {
-        let mut beside = Search::new(&covers, &TOGETHER);
+        let mut beside = Search::new(&covers, &merged);
         let (beside, found) = both(|| beside.look_at(&in_time).map(|()| beside), || search.look_at(&eager));
         found?;
         search.join(beside?);
@@ -165,7 +169,9 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
     if covers.cost_to_start() {
         let smaller =
             |bytes: u64| problem.tensors.values().filter(|t| t.swappable && t.bytes < bytes).count();
-        let mut small = SMALL.map(|times| times.saturating_mul(link.latency_bytes())).to_vec();
+        let sizes = SMALL_TENSORS.get().map(|times| times.saturating_mul(link.latency_bytes()));
+        let (small, less_small) = sizes.split_at(sizes.len() - 2);
+        let mut small = small.to_vec();
         small.retain(|&bytes| smaller(bytes) > 0);
         small.dedup_by_key(|bytes| smaller(*bytes));
         let below = |manner| move |small| Kind { manner, last: Last::Below(small) };
@@ -174,10 +180,9 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
         search.look_at(&[kind(Manner::Largest)])?;
         let (best, found) = search.best();
         if problem.any_variable_leaves() && is_far(found, bound::swap(problem, budget).nanos) {
-            let small = SMALL_IF_FAR.map(|times| times.saturating_mul(link.latency_bytes()));
-            let clean = small.map(below(Manner::Clean));
+            let clean = less_small.iter().copied().map(below(Manner::Clean));
             let again: Vec<Kind> = [*best].into_iter().chain(kinds).chain(clean).collect();
-            (search.together, search.known) = (&TOGETHER_IF_FAR, BTreeMap::new());
+            (search.together, search.known) = (MERGED.get().to_vec(), BTreeMap::new());
             search.look_at(&again)?;
         }
     }
@@ -209,7 +214,7 @@ impl Covers<'_> {
 struct Search<'a> {
     covers: &'a Covers<'a>,
     /// Maximum numbers of adjacent pieces that are merged into one; the first is 1.
-    together: &'static [u32],
+    together: Vec<u32>,
     /// The paces of eviction sets evaluated so far, by their windows: many are equal.
     known: BTreeMap<Vec<(Window, u32)>, Vec<u64>>,
     /// The fastest schedule, the first of equal ones, and the kind of its eviction set.
@@ -217,8 +222,8 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(covers: &'a Covers<'a>, together: &'static [u32]) -> Search<'a> {
-        Search { covers, together, known: BTreeMap::new(), best: None }
+    fn new(covers: &'a Covers<'a>, together: &[u32]) -> Search<'a> {
+        Search { covers, together: together.to_vec(), known: BTreeMap::new(), best: None }
     }
 
     fn best(&self) -> &(Kind<'a>, Schedule) {
@@ -264,7 +269,7 @@ impl<'a> Search<'a> {
             return Ok(());
         }
         let mut pace: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();
-        for _ in 0..PACES {
+        for _ in 0..PACES.get() {
             let cover = Cover::in_time(problem, uses, budget, sizes, kind.manner, &pace)?;
             let found = self.look_at_cover(kind, &cover)?;
             let before = std::mem::replace(&mut pace, found);
@@ -307,7 +312,7 @@ impl<'a> Search<'a> {
 /// The piece size for which `count` pieces make up the peak.
 pub fn piece_bytes(problem: &Problem, count: u64) -> u64 {
     let peak = problem.live_bytes().into_iter().max().unwrap_or(0);
-    (peak / count).max(SMALLEST_PIECE)
+    (peak / count).max(SMALLEST_PIECE.get())
 }
 
 /// The better of the justified schedules of both orders of these absences.
@@ -321,12 +326,12 @@ pub(super) fn schedule(
 ) -> Result<Schedule, DoesNotFit> {
     let acts = Acts::of_uses(problem, uses, absences);
     let justified = |order: &[ActId]| {
-        justify(&mut Simulator::default(), &acts, order, budget, ROUNDS).map_err(|_: Stuck| {
+        justify(&mut Simulator::default(), &acts, order, budget, JUSTIFICATION_ROUNDS).map_err(|_: Stuck| {
             let (tick, needed) = problem.floor();
             DoesNotFit { tick, needed, budget }
         })
     };
-    let (eager, own) = if problem.ops.len() < AT_ONCE {
+    let (eager, own) = if problem.ops.len() < PARALLEL_FROM {
         let eager = justified(&acts.eager())?;
         let is_best = eager.1.makespan == problem.compute_nanos();
         (eager, if is_best { None } else { Some(justified(&acts.order)?) })

@@ -13,7 +13,7 @@ use std::ops::Range;
 use cranelift_entity::SecondaryMap;
 use lmsc_schedule::problem::{Duplex, MOST, Problem, Tensor, TensorId, Uses, Window};
 use lmsc_schedule::segment_tree::SegmentTree;
-use lmsc_schedule::{Absences, DoesNotFit, Lists, Piece, PieceId, last_before};
+use lmsc_schedule::{Absences, DoesNotFit, Lists, Piece, PieceId, last_before, tuned};
 
 /// The order in which windows are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -203,6 +203,7 @@ impl<'a> Cover<'a> {
     ) -> Result<Cover<'a>, DoesNotFit> {
         let live = problem.live_by_moment(uses);
         let mut windows = problem.windows(uses);
+        tuned::work(windows.len());
         let (tick, needed) = problem.floor_of(&live, &windows);
         if needed > budget {
             return Err(DoesNotFit { tick, needed, budget });

@@ -3,14 +3,12 @@
 
 use lmsc_bound as bound;
 use lmsc_schedule::problem::Problem;
-use lmsc_schedule::{DoesNotFit, Granularity, Plan, Request};
+use lmsc_schedule::tuned::Tuned;
+use lmsc_schedule::{CLOSE_GAP, DoesNotFit, Granularity, Plan, Request};
 
-/// A plan is accepted if its makespan exceeds the lower bound by at most one part in this many.
-const ENOUGH: u64 = 400;
-
-/// Variables that together have less than the budget divided by this make too little room to be worth a search: where
-/// planning only swaps, and where it also searches for operators to recompute.
-const LITTLE: [u64; 2] = [200, 20];
+/// Variables stay if they have less than the budget divided by this together: where planning only swaps, and where
+/// it also recomputes.
+const SMALL_VARIABLES: Tuned<[u64; 2]> = Tuned::new([200, 20]);
 
 /// The problem with variables pinned to the device.
 fn still(problem: &Problem) -> Problem {
@@ -52,7 +50,7 @@ pub(super) fn staying_or_leaving(
         .filter(|tensor| tensor.is_variable_that_leaves())
         .map(|tensor| tensor.bytes)
         .sum();
-    let little = movable < request.budget / LITTLE[usize::from(request.recompute)];
+    let little = movable < request.budget / SMALL_VARIABLES.get()[usize::from(request.recompute)];
     let effort = if little { request.effort } else { half.effort };
     let Ok(mut staying) = run(&Request { problem: &still, effort, ..half }) else {
         return leaving(request, &run);
@@ -60,7 +58,7 @@ pub(super) fn staying_or_leaving(
     for (tensor, facts) in &mut staying.problem.tensors {
         facts.swappable = problem.tensors[staying.tensor_origin[tensor]].swappable;
     }
-    let is_good = |least: u64| staying.schedule.makespan() <= least + least / ENOUGH;
+    let is_good = |least: u64| staying.schedule.makespan() <= least + least / (2 * CLOSE_GAP.get());
     // The bound for whole tensors is hardly tighter than the bound for ranges and takes much longer.
     let least = Request { granularity: Granularity::Ranges, ..*request };
     if little || is_good(problem.compute_nanos()) || is_good(bound::quick(&least).nanos) {

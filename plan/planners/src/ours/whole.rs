@@ -14,28 +14,29 @@ use lmsc_ir::rng::{Rng, Source};
 use lmsc_schedule::problem::{Problem, Window};
 use lmsc_schedule::segment_tree::SegmentTree;
 use lmsc_schedule::threads::each;
+use lmsc_schedule::tuned::Tuned;
 use lmsc_schedule::{
-    Absences, Act, ActId, Acts, Instruction, Piece, ROUNDS, Request, Schedule, Simulator, Times, Watch,
-    justify, justify_in_order,
+    Absences, Act, ActId, Acts, Instruction, JUSTIFICATION_ROUNDS, Piece, Request, Schedule, Simulator,
+    Times, Watch, justify, justify_in_order,
 };
 
-use crate::ours::annealing::{cooled, uphill};
+use crate::ours::annealing::{TEMPERATURES, cooled, uphill};
 
-/// Budget of the search at an effort of 100: evaluations times operators.
-const EVALUATIONS: usize = 3_000_000;
+/// Evaluations times operators at an effort of 100.
+const EVALUATIONS: Tuned<usize> = Tuned::new(3_000_000);
 
-/// Maximum number of evaluations of the whole problem.
-const MOST: usize = 16_000;
-
-/// One walk for each, from different choices; its initial temperature is the makespan found divided by this.
-const HEATS: [u64; 3] = [300, 1000, 4000];
+/// Maximum number of evaluations at an effort of 100.
+const MOST_EVALUATIONS: Tuned<usize> = Tuned::new(16_000);
 
 /// The schedule found by the search within the request's budget, at least as good as `eager`, whose absences must make everything
 /// of `problem` fit.
 pub(super) fn schedule(problem: &Problem, request: &Request<'_>, eager: Schedule) -> Schedule {
     let Request { budget, effort, watch, .. } = *request;
-    let evaluations = (EVALUATIONS / problem.ops.len().max(1)).min(MOST) * effort as usize / 100;
-    let share = evaluations / HEATS.len();
+    let evaluations =
+        (EVALUATIONS.get() / problem.ops.len().max(1)).min(MOST_EVALUATIONS.get()) * effort as usize / 100;
+    // Swaps alone leave less to decide, so that the highest temperature would be wasted.
+    let [_, temperatures @ ..] = TEMPERATURES.get();
+    let share = evaluations / temperatures.len();
     if share == 0 || request.is_ended() {
         return eager;
     }
@@ -45,12 +46,12 @@ pub(super) fn schedule(problem: &Problem, request: &Request<'_>, eager: Schedule
     }
     let search = Search { watch, ..Search::new(problem, budget, enough) };
     let mut starts = search.starts();
-    starts.truncate(HEATS.len());
-    let walks = each(starts.into_iter().zip(HEATS), |(start, heat)| search.walk(start, share, heat));
+    starts.truncate(temperatures.len());
+    let walks = each(starts.into_iter().zip(temperatures), |(start, heat)| search.walk(start, share, heat));
     let found = walks.into_iter().min_by_key(|state| state.times.makespan);
     match found.filter(|state| state.times.makespan <= eager.makespan()) {
         Some(State { absences, acts, order, times, .. }) => {
-            let justified = justify(&mut Simulator::default(), &acts, &order, budget, ROUNDS);
+            let justified = justify(&mut Simulator::default(), &acts, &order, budget, JUSTIFICATION_ROUNDS);
             let (order, times) = justified.unwrap_or((order, times));
             acts.schedule(&absences, &order, &times)
         }
@@ -224,7 +225,8 @@ impl<'a> Search<'a> {
     fn evaluate(&self, simulator: &mut Simulator, chosen: Vec<bool>) -> Option<State> {
         let absences = self.absences(&chosen);
         let acts = Acts::of(self.problem, &absences);
-        let (order, times) = justify_in_order(simulator, &acts, &acts.order, self.budget, ROUNDS).ok()?;
+        let (order, times) =
+            justify_in_order(simulator, &acts, &acts.order, self.budget, JUSTIFICATION_ROUNDS).ok()?;
         Some(State { chosen, absences, acts, order, times })
     }
 
@@ -264,7 +266,7 @@ impl<'a> Search<'a> {
             if rng.chance(30) {
                 let Some(order) = moved(&here, &mut rng) else { continue };
                 let Ok((order, times)) =
-                    justify_in_order(&mut simulator, &here.acts, &order, self.budget, ROUNDS)
+                    justify_in_order(&mut simulator, &here.acts, &order, self.budget, JUSTIFICATION_ROUNDS)
                 else {
                     continue;
                 };

@@ -6,8 +6,8 @@ use cranelift_entity::SecondaryMap;
 use lmsc_schedule::problem::{Problem, Window};
 use lmsc_schedule::segment_tree::SegmentTree;
 use lmsc_schedule::{
-    Absences, Acts, DoesNotFit, Granularity, Piece, Plan, ROUNDS, Request, Schedule, Scheduler, Simulator,
-    justify, no_wait,
+    Absences, Acts, DoesNotFit, Granularity, JUSTIFICATION_ROUNDS, Piece, Plan, Request, Schedule, Scheduler,
+    Simulator, justify, no_wait,
 };
 
 use crate::ours::swap_only;
@@ -43,14 +43,14 @@ pub(super) fn schedule(request: &Request, windows: &[Window]) -> Option<Schedule
     let (problem, budget) = (request.problem, request.budget);
     let size = match request.granularity {
         Granularity::Whole => u64::MAX,
-        Granularity::Ranges => swap_only::piece_bytes(problem, swap_only::PIECES),
+        Granularity::Ranges => swap_only::piece_bytes(problem, swap_only::PIECES.get()),
     };
     let absences = absences(problem, size, windows);
     let acts = Acts::of(problem, &absences);
     let mut simulator = Simulator::default();
     let (order, times) = match request.scheduler {
         Scheduler::Paper => no_wait(&mut simulator, problem, &absences, &acts, budget),
-        Scheduler::Justified => justify(&mut simulator, &acts, &acts.order, budget, ROUNDS),
+        Scheduler::Justified => justify(&mut simulator, &acts, &acts.order, budget, JUSTIFICATION_ROUNDS),
     }
     .ok()?;
     Some(acts.schedule(&absences, &order, &times))

@@ -7,8 +7,8 @@
 use cranelift_entity::SecondaryMap;
 use lmsc_schedule::problem::{Problem, TensorId, Uses, Window};
 use lmsc_schedule::{
-    Absences, Act, ActId, Acts, Direction, DoesNotFit, Instruction, Piece, Plan, ROUNDS, Request, Scheduler,
-    Simulator, Stuck, Times, justify,
+    Absences, Act, ActId, Acts, Direction, DoesNotFit, Instruction, JUSTIFICATION_ROUNDS, Piece, Plan,
+    Request, Scheduler, Simulator, Stuck, Times, justify,
 };
 
 /// An instruction that a policy issues.
@@ -102,8 +102,8 @@ impl Outcome {
                 simulator.run(&acts, &order, budget, Direction::Forward).map(|times| (order, times))
             }
             Scheduler::Justified => {
-                let own = justify(&mut simulator, &acts, &order, budget, ROUNDS);
-                let eager = justify(&mut simulator, &acts, &acts.order, budget, ROUNDS);
+                let own = justify(&mut simulator, &acts, &order, budget, JUSTIFICATION_ROUNDS);
+                let eager = justify(&mut simulator, &acts, &acts.order, budget, JUSTIFICATION_ROUNDS);
                 match (own, eager) {
                     (Ok(own), Ok(eager)) if eager.1.makespan < own.1.makespan => Ok(eager),
                     (own, eager) => own.or(eager),

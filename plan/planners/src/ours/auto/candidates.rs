@@ -5,15 +5,10 @@ use std::collections::BTreeMap;
 
 use cranelift_entity::SecondaryMap;
 use lmsc_schedule::problem::{Problem, TensorId};
+use lmsc_schedule::tuned::Tuned;
 
 use crate::ours::remat::{Dropped, Needed, Rematerializer};
-
-/// A tensor that the backward phase uses twice is a candidate if at least this many operators run in between.
-const SHORTEST: u32 = 4;
-
-/// Tensors of fewer bytes than this, or than the peak of live bytes divided by the share below, are no candidates.
-const SMALLEST: u64 = 1 << 16;
-const SMALLEST_SHARE: u64 = 1000;
+use crate::ours::swap_only::{PIECES, SMALLEST_PIECE};
 
 /// The decision for a [`Candidate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -34,12 +29,12 @@ pub(super) enum Fate {
 }
 
 /// Numbers of operators by which recomputation may be early.
-pub(super) const EARLY: [u32; 4] = [1, 2, 4, 8];
+pub(super) const EARLY: Tuned<[u32; 4]> = Tuned::new([1, 2, 4, 8]);
 
 impl Fate {
     /// The fates that recompute a tensor elsewhere than right before its use, or for each operator that needs it.
     pub(super) fn placed() -> impl Iterator<Item = Fate> {
-        let early = EARLY.into_iter().flat_map(|early| [Fate::Early(early), Fate::RenewedEarly(early)]);
+        let early = EARLY.get().into_iter().flat_map(|early| [Fate::Early(early), Fate::RenewedEarly(early)]);
         std::iter::once(Fate::Renewed).chain(early)
     }
 
@@ -78,7 +73,8 @@ pub(super) struct Candidate {
 /// Tensors that the backward phase uses after a while and that can be recomputed, and the dead tensors that these depend on.
 pub(super) fn candidates(remat: &Rematerializer, problem: &Problem, turn: u32) -> Vec<Candidate> {
     let live = problem.live_bytes().into_iter().max().unwrap_or(0);
-    let smallest = (live / SMALLEST_SHARE).min(SMALLEST);
+    // Less than a piece of a small step, or than a sixteenth of a piece of a large one, is not worth a decision.
+    let smallest = (live / PIECES.get()).min(SMALLEST_PIECE.get() / 16);
     let mut candidates = Vec::new();
     let mut readers: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::with_capacity(problem.tensors.len());
     for op in &problem.ops {
@@ -96,8 +92,9 @@ pub(super) fn candidates(remat: &Rematerializer, problem: &Problem, turn: u32) -
         candidates.push(Candidate { tensor, dropped, nanos, bytes, kind, producer, class });
     };
     for window in remat.windows() {
-        let long = window.from <= turn || window.until - window.from >= SHORTEST;
-        if window.until >= turn && long {
+        // Between adjacent operators nothing else runs that would need the memory.
+        let is_useful = window.from <= turn || window.until - window.from > 1;
+        if window.until >= turn && is_useful {
             add(window.tensor, Some(Dropped::new(window)), window.until);
             rests_on[window.tensor] = true;
         }
@@ -117,7 +114,8 @@ pub(super) fn candidates(remat: &Rematerializer, problem: &Problem, turn: u32) -
     candidates
 }
 
-/// Number of operators that [`nanos_anew`] visits; its result is only a sort key.
+/// Number of operators that are visited for the time of recomputing a tensor, which is only a sort key: a
+/// limit on the time, since half and double gave the same plans.
 const LOOK_BACK: usize = 32;
 
 /// The time to recompute the tensor at a tick, with the inputs of its producer that the source has freed by then.

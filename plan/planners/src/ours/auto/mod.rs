@@ -27,81 +27,72 @@ use lmsc_ir::Phase;
 use lmsc_ir::rng::{Rng, Source};
 use lmsc_schedule::problem::{Problem, TensorId};
 use lmsc_schedule::threads::each;
+use lmsc_schedule::tuned::Tuned;
 use lmsc_schedule::{
-    Acts, Decision, DoesNotFit, Granularity, Plan, Request, Schedule, Simulator, justified_within,
+    Acts, Decision, DoesNotFit, Granularity, LITTLE_GAIN, Plan, Request, Schedule, Simulator,
+    justified_within,
 };
 
-use crate::ours::annealing::{cooled, uphill};
+use crate::ours::annealing::{TEMPERATURES, cooled, uphill};
 use crate::ours::remat::{Dead, Rematerializer, Rewritten};
 use crate::ours::swap_set::{self, Manner};
 use crate::ours::variables::{staying_and_leaving, staying_or_leaving};
 use crate::ours::{swap_only, whole};
 
-/// Number of pieces into which the peak is divided during the search.
-const SEARCH_PIECES: u64 = 150;
-
-/// Annealing starts from this number of choices; the initial temperature of each walk is the time of all operators divided by
-/// its entry. The cost of one more recomputed operator lies within this range.
-const HEATS: [u64; 4] = [100, 300, 1000, 4000];
-
 /// Divisors for the temperatures of walks that start again from the best choices found so far.
-const AGAIN: [u64; 2] = [2000, 6000];
+const RESTART_TEMPERATURES: Tuned<[u64; 2]> = Tuned::new([2000, 6000]);
 
 /// Size of the crossover pool.
-const CROSSED: usize = 8;
-
-/// The number of walks of a round that start from the best choices of the previous round; the others start from constructed
-/// choices.
-const SEEDS: usize = 2;
+const CROSSOVER_POOL: Tuned<usize> = Tuned::new(8);
 
 /// The numbers of the walks of one round are less than this.
 const FIRST_OF_ROUND: u64 = 1 << 32;
 
 /// Numbers of parts into which crossover cuts the step; the best choice may take over a part of another choice.
-const PARTS: [usize; 5] = [2, 4, 8, 16, 32];
+const CROSSOVER_PARTS: Tuned<[usize; 5]> = Tuned::new([2, 4, 8, 16, 32]);
 
-/// Number of the best choices from which the last walks start.
-const FINISHED: usize = 3;
+/// Number of the best choices from which the last walks of a round start, and whose recomputed operators are placed
+/// elsewhere.
+const ELITE: Tuned<usize> = Tuned::new(3);
 
-/// Number of the best plans that are polished with small pieces, and of the plans found then whose swap sets are chosen anew
-/// with regard to copy times.
-const REFINED: usize = 5;
+/// Number of the best plans that are polished with small pieces, and of the plans found then whose swap sets are
+/// chosen anew with regard to copy times.
+const REFINED: Tuned<usize> = Tuned::new(5);
+
+/// A walk takes one in this many of the evaluations of a round, and so does the improvement of a choice. Placing recomputed
+/// operators elsewhere takes half of that, and polishing with small pieces, which takes longer, a fifth.
+const WALK_SHARE: Tuned<usize> = Tuned::new(8);
 
 /// The fates that walks and polishing choose from.
 const FATES: [Fate; 3] = [Fate::Kept, Fate::Dropped, Fate::DroppedAgain];
 
-/// Number of the best plans whose recomputations are placed elsewhere, or repeated for each use, at the end of each round;
-/// the divisor of the evaluations spent on it; and the divisors for the temperatures of its walks.
-const PLACED: usize = 3;
-const PLACED_SHARE: usize = 16;
-const PLACED_HEATS: [u64; 4] = [100, 300, 1000, 4000];
+/// Number of choices that an estimate evaluates, and number of evaluations of its walks.
+const ESTIMATE_EVALUATIONS: Tuned<usize> = Tuned::new(64);
 
-/// Polishing with small pieces takes one in this many of all evaluations, each of which then takes longer.
-const FINE: usize = 40;
-
-/// Number of choices that an estimate evaluates, and the number of evaluations of its walks.
-const GLANCED: usize = 64;
-
-/// Budget at an effort of 100, in evaluations times operators: the time of an evaluation grows with the operators, so that a
+/// Evaluations times operators at an effort of 100: the time of an evaluation grows with the operators, so that a
 /// search takes seconds for any number of them.
-const EVALUATIONS: usize = 20_000_000;
+const EVALUATIONS: Tuned<usize> = Tuned::new(20_000_000);
 
-/// Walks with time-aware eviction sets: the divisors for their temperatures; the number of rounds if the best makespan is
-/// within one part in `NEAR` of the bound, where short waits matter most (otherwise one round); the divisor of the
-/// evaluations spent; and the number of steps that an evaluation counts as, where each step of other walks counts as one,
-/// evaluated or not.
-const IN_TIME_HEATS: [u64; FINISHED] = [1500, 3000, 6000];
-const IN_TIME_ROUNDS: u64 = 4;
-const NEAR: u64 = 200;
-const IN_TIME: usize = 10;
-const IN_TIME_STEPS: usize = 8;
+/// Divisors for the temperatures of walks with time-aware eviction sets.
+const TIME_AWARE_TEMPERATURES: Tuned<[u64; 3]> = Tuned::new([1500, 3000, 6000]);
+
+/// Number of rounds of walks with time-aware eviction sets if the plan is close to its bound, where short waits
+/// matter most; otherwise there is one.
+const TIME_AWARE_ROUNDS: Tuned<u64> = Tuned::new(4);
+
+/// Walks with time-aware eviction sets take one in this many of the evaluations.
+const TIME_AWARE_SHARE: Tuned<usize> = Tuned::new(10);
+
+/// Number of steps of a walk that an evaluation with a time-aware eviction set counts as; each step of other walks
+/// counts as one, evaluated or not.
+const TIME_AWARE_STEPS: Tuned<usize> = Tuned::new(8);
 
 /// Maximum number of evaluations remembered.
 const KNOWN: usize = 100_000;
 
-/// Beyond this number of operators, the evaluations per operator are reduced by the square of the ratio: plans hardly get
-/// worse.
-const MANY: usize = 2000;
+/// Beyond this number of operators, the evaluations per operator are reduced by the square of the ratio: plans
+/// hardly get worse.
+const MANY_OPERATORS: Tuned<usize> = Tuned::new(2000);
 
 /// The best plan found.
 ///
@@ -145,22 +136,23 @@ pub(crate) fn glance(request: &Request) -> Option<u64> {
     staying_and_leaving(&Request { watch: None, ..*request }, |request| {
         let remat = Rematerializer::new(request.problem);
         let search = Search::new(&remat, request, Part::Whole);
-        let starts = search.started(GLANCED);
-        let walked = search.walks(&starts, &HEATS, GLANCED / HEATS.len(), 0);
+        let starts = search.started(ESTIMATE_EVALUATIONS.get());
+        let walked = search.walks(
+            &starts,
+            &TEMPERATURES.get(),
+            ESTIMATE_EVALUATIONS.get() / TEMPERATURES.get().len(),
+            0,
+        );
         walked.first().map(|(makespan, ..)| *makespan).filter(|&makespan| makespan < u64::MAX)
     })
 }
 
-/// The percentages of the usual number of evaluations at which the rounds of the search end. The last round is the last one that
-/// the request's effort allows. Rounds do not depend on the effort, so a search with more effort begins with the same rounds, and
-/// its plan is no worse.
-const ROUNDS: [u32; 10] = [1, 3, 10, 25, 50, 100, 200, 400, 800, 1600];
-
-/// With the usual effort or less, the search ends after a round if the plan is close to its bound
-/// ([`Certificate::is_close`](bound::Certificate::is_close)), or if at least `ENOUGH_TRIED` percent of the evaluations are made and
-/// the round shortened the makespan by less than 1/`LITTLE_GAIN`. A round is half of all evaluations so far or more.
-const ENOUGH_TRIED: u32 = 10;
-const LITTLE_GAIN: u64 = 1000;
+/// Percentages of the usual number of evaluations at which the rounds of the search end. The last round is the last
+/// one that the request's effort allows. Rounds do not depend on the effort, so a search with more effort begins
+/// with the same rounds, and its plan is no worse. With the usual effort or less, the search ends after a round if the plan is
+/// close to its bound ([`Certificate::is_close`](bound::Certificate::is_close)), or, from the third round on, if the round gained
+/// little. A round is half of all evaluations so far or more.
+const ROUNDS: Tuned<[u32; 10]> = Tuned::new([1, 3, 10, 25, 50, 100, 200, 400, 800, 1600]);
 
 fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     let Request { effort, .. } = *request;
@@ -182,7 +174,9 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     let mut found: Vec<(Found, Plan)> = Vec::new();
     let (mut spent, mut before, mut placed) = (0, u64::MAX, None);
     // Without effort there is one short round.
-    for (round, percent) in (0u64..).zip(ROUNDS).filter(|&(_, percent)| percent <= effort.max(ROUNDS[0])) {
+    for (round, percent) in
+        (0u64..).zip(ROUNDS.get()).filter(|&(_, percent)| percent <= effort.max(ROUNDS.get()[0]))
+    {
         search.evaluations = all * (percent - spent).min(effort) as usize / 100;
         search.follow.begin(percent);
         spent = percent;
@@ -197,7 +191,7 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
             placed = placed.into_iter().chain(search.placed(&found)).min_by_key(|p| p.schedule.makespan());
         }
         let gained = before.saturating_sub(now);
-        let is_little = percent >= ENOUGH_TRIED && gained < now / LITTLE_GAIN;
+        let is_little = round >= 2 && gained < now / LITTLE_GAIN.get();
         if effort <= 100 && (least.is_close(now) || is_little) {
             break;
         }
@@ -256,7 +250,8 @@ impl<'a> Search<'a> {
         let mut rank = vec![0; by_cost.len()];
         by_cost.iter().enumerate().for_each(|(place, &i)| rank[i as usize] = place as u32);
         let n = problem.ops.len().max(1);
-        let evaluations = EVALUATIONS / n * MANY.pow(2) / n.max(MANY).pow(2);
+        let evaluations =
+            EVALUATIONS.get() / n * MANY_OPERATORS.get().pow(2) / n.max(MANY_OPERATORS.get()).pow(2);
         let evaluations = evaluations.clamp(500, 60_000);
         let piece = |pieces| match request.granularity {
             Granularity::Whole => u64::MAX,
@@ -267,8 +262,8 @@ impl<'a> Search<'a> {
             problem,
             turn,
             budget: request.budget,
-            piece: piece(SEARCH_PIECES),
-            final_piece: piece(swap_only::PIECES),
+            piece: piece(swap_only::PIECES.get() / 10),
+            final_piece: piece(swap_only::PIECES.get()),
             candidates,
             by_cost,
             rank,
@@ -290,10 +285,10 @@ impl<'a> Search<'a> {
             };
             choices.iter().map(found).collect()
         };
-        let parts = choices.chunks(choices.len().div_ceil(HEATS.len()));
+        let parts = choices.chunks(choices.len().div_ceil(TEMPERATURES.get().len()));
         let mut starts: Vec<Found> = each(parts, evaluate).into_iter().flatten().collect();
         starts.sort();
-        starts.truncate(HEATS.len());
+        starts.truncate(TEMPERATURES.get().len());
         starts
     }
 
@@ -306,21 +301,19 @@ impl<'a> Search<'a> {
     ) -> Vec<(Found, Plan)> {
         let seeds: Vec<Found> = before.iter().map(|(choice, _)| choice.clone()).collect();
         let mut found = self.finished(self.run(&seeds, number));
-        let choices: Vec<Found> = found.iter().take(REFINED).map(|(choice, _)| choice.clone()).collect();
-        let polished = self.polished(&choices, self.evaluations / FINE, self.final_piece);
-        let exchanged = self.exchanged(&polished, self.evaluations / FINE, self.final_piece);
-        let is_near = found.first().is_some_and(|(_, plan)| {
-            let least = least.nanos;
-            plan.schedule.makespan() <= least + least / NEAR
-        });
+        let choices: Vec<Found> =
+            found.iter().take(REFINED.get()).map(|(choice, _)| choice.clone()).collect();
+        let polished = self.polished(&choices, self.evaluations / WALK_SHARE.get() / 5, self.final_piece);
+        let exchanged = self.exchanged(&polished, self.evaluations / WALK_SHARE.get() / 5, self.final_piece);
+        let is_near = found.first().is_some_and(|(_, plan)| least.is_close(plan.schedule.makespan()));
         let in_time = self.in_time(found.iter().map(|(choice, _)| choice.clone()).collect(), is_near);
         found.extend(self.finished([polished, exchanged, in_time].concat()));
         found.sort_by_key(|(_, plan)| plan.schedule.makespan());
-        found.truncate(REFINED);
+        found.truncate(REFINED.get());
         let refined = found.into_iter().map(|(choice, plan)| (choice, self.refined(plan)));
         let mut best: Vec<(Found, Plan)> = before.into_iter().chain(refined).collect();
         best.sort_by_key(|(_, plan)| plan.schedule.makespan());
-        best.truncate(REFINED);
+        best.truncate(REFINED.get());
         best
     }
 
@@ -329,22 +322,23 @@ impl<'a> Search<'a> {
         let mut starts = self.started((self.evaluations / 2).max(32));
         // Either kind of eviction set may be better for the choices found from a start.
         starts.iter_mut().step_by(2).for_each(|(_, manner, _)| *manner = Manner::Ready);
-        let again = seeds.iter().take(SEEDS).map(|(_, manner, choice)| {
+        // Half of the walks start from the best choices of the previous round, the others from constructed ones.
+        let again = seeds.iter().take(TEMPERATURES.get().len() / 2).map(|(_, manner, choice)| {
             // Time-aware walks come last, and are few.
             let manner = if *manner == Manner::InTime { Manner::Gone } else { *manner };
             let makespan = self.makespan(&mut Memory::default(), choice, manner, self.piece);
             (makespan, manner, choice.clone())
         });
         starts.splice(0..0, again);
-        starts.truncate(HEATS.len());
-        let share = self.evaluations / 8;
+        starts.truncate(TEMPERATURES.get().len());
+        let share = self.evaluations / WALK_SHARE.get();
         // Each round draws other random numbers.
         let first = round * FIRST_OF_ROUND;
-        let mut found = self.walks(&starts, &HEATS, share, first);
+        let mut found = self.walks(&starts, &TEMPERATURES.get(), share, first);
         // A plan far above the time of its operators alone may have more to gain.
         let far = found.first().is_some_and(|(best, ..)| *best > self.problem.compute_nanos() / 8 * 9);
         for round in 1..=if far { 4 } else { 2 } {
-            let again = self.walks(&found, &AGAIN, share, first + round);
+            let again = self.walks(&found, &RESTART_TEMPERATURES.get(), share, first + round);
             found.extend(again);
             found.sort();
             found.dedup();
@@ -353,16 +347,16 @@ impl<'a> Search<'a> {
         found.extend(crossed);
         found.sort();
         found.dedup();
-        found.truncate(FINISHED);
+        found.truncate(ELITE.get());
         let mut polished = self.polished(&found, share, self.piece);
-        let again = self.walks(&polished, &AGAIN, share, first + 1);
+        let again = self.walks(&polished, &RESTART_TEMPERATURES.get(), share, first + 1);
         polished.extend(self.polished(&again, share, self.piece));
         found.extend(polished);
         found.sort();
         found.dedup();
         let crossed = self.crossed(&found);
         found.extend(crossed);
-        let exchanged = self.exchanged(&found[..found.len().min(FINISHED)], share, self.piece);
+        let exchanged = self.exchanged(&found[..found.len().min(ELITE.get())], share, self.piece);
         found.extend(exchanged);
         found.sort();
         found.dedup();
@@ -371,10 +365,10 @@ impl<'a> Search<'a> {
 
     /// The best of the choices, with parts of the step taken from others where that is better.
     fn crossed(&self, found: &[Found]) -> Option<Found> {
-        let ((least, manner, best), others) = found[..found.len().min(CROSSED)].split_first()?;
+        let ((least, manner, best), others) = found[..found.len().min(CROSSOVER_POOL.get())].split_first()?;
         let (mut least, mut choice, n) = (*least, best.clone(), best.len());
         let mut memory = Memory::default();
-        for parts in PARTS {
+        for parts in CROSSOVER_PARTS.get() {
             for (part, (_, _, other)) in (0..parts).flat_map(|part| others.iter().map(move |o| (part, o))) {
                 let part = n * part / parts..n * (part + 1) / parts;
                 if choice[part.clone()] == other[part.clone()] {
@@ -403,16 +397,17 @@ impl<'a> Search<'a> {
 
     /// The plan of the best of the choices after the search for places of recomputed operators.
     fn placed(&self, found: &[(Found, Plan)]) -> Option<Plan> {
-        let choices: Vec<Found> = found.iter().take(PLACED).map(|(choice, _)| choice.clone()).collect();
+        let choices: Vec<Found> = found.iter().take(ELITE.get()).map(|(choice, _)| choice.clone()).collect();
         let places: Vec<Fate> = Fate::placed().collect();
         let fates = [&FATES[..], &places].concat();
-        let evaluations = self.evaluations / PLACED_SHARE;
-        let starts = choices.iter().cycle().zip(PLACED_HEATS).map(|(start, heat)| (start.clone(), heat));
+        let evaluations = self.evaluations / WALK_SHARE.get() / 2;
+        let starts =
+            choices.iter().cycle().zip(TEMPERATURES.get()).map(|(start, heat)| (start.clone(), heat));
         let walk = |(start, heat)| self.anneal(start, evaluations, heat, (Rng::new(heat), &places));
         let mut placed = each(starts, walk);
         placed.extend(choices);
         placed.sort();
-        placed.truncate(PLACED);
+        placed.truncate(ELITE.get());
         for piece in [self.piece, self.final_piece] {
             let polished = self.each(&placed, |one| self.polish(one, evaluations, piece, &fates));
             placed.extend(polished);
@@ -495,21 +490,21 @@ impl<'a> Search<'a> {
     /// The choices that walks and exchanges with time-aware eviction sets find from the best choices, after several rounds if
     /// these are near the bound.
     fn in_time(&self, mut found: Vec<Found>, is_near: bool) -> Vec<Found> {
-        let evaluations = self.evaluations / IN_TIME;
-        found.truncate(FINISHED);
+        let evaluations = self.evaluations / TIME_AWARE_SHARE.get();
+        found.truncate(ELITE.get());
         found = self.each(&found, |(_, _, choice)| {
             let makespan = self.makespan(&mut Memory::default(), &choice, Manner::InTime, self.piece);
             (makespan, Manner::InTime, choice)
         });
         found.sort();
-        for round in 0..if is_near && !self.follow.is_ended() { IN_TIME_ROUNDS } else { 1 } {
-            let walked = self.walks(&found, &IN_TIME_HEATS, evaluations, round);
+        for round in 0..if is_near && !self.follow.is_ended() { TIME_AWARE_ROUNDS.get() } else { 1 } {
+            let walked = self.walks(&found, &TIME_AWARE_TEMPERATURES.get(), evaluations, round);
             found.extend(walked);
             found.sort();
             found.dedup();
-            found.truncate(FINISHED);
+            found.truncate(ELITE.get());
             if round % 2 == 1 || !is_near {
-                found = self.exchanged(&found, evaluations / IN_TIME_STEPS, self.piece);
+                found = self.exchanged(&found, evaluations / TIME_AWARE_STEPS.get(), self.piece);
                 found.sort();
             }
         }
@@ -637,7 +632,7 @@ impl<'a> Search<'a> {
         let (mut here, mut best) = ((makespan, choice), start);
         let mut travels = vec![true; n];
         let hottest = self.problem.compute_nanos() / heat;
-        let steps = if manner == Manner::InTime { IN_TIME_STEPS } else { 1 };
+        let steps = if manner == Manner::InTime { TIME_AWARE_STEPS.get() } else { 1 };
         let (all, mut spent) = (evaluations * steps, 0);
         while n > 0 && here.0 < u64::MAX && spent < all && !self.follow.is_ended() {
             let heat = cooled(hottest, spent, all);

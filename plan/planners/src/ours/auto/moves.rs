@@ -1,12 +1,13 @@
 //! Neighbourhood of the search: moves from one choice to another.
 
 use lmsc_ir::rng::{Rng, Source};
+use lmsc_schedule::tuned::Tuned;
 
 use super::Search;
 use super::candidates::{Choice, Fate};
 
 /// Maximum number of tensors exchanged for one.
-const MOST_EXCHANGED: usize = 8;
+const MOST_EXCHANGED: Tuned<usize> = Tuned::new(8);
 
 impl Search<'_> {
     /// Applies a random move to the choice.
@@ -52,7 +53,7 @@ impl Search<'_> {
             6 => drop(self.take_away(choice, rng)),
             7 => {
                 let mut bytes = self.take_away(choice, rng);
-                for _ in 0..MOST_EXCHANGED {
+                for _ in 0..MOST_EXCHANGED.get() {
                     bytes = bytes.saturating_sub(self.add(choice, travels, rng));
                     if bytes == 0 {
                         break;
@@ -63,7 +64,7 @@ impl Search<'_> {
             9 => self.like_another(choice, rng, |choice, to, from| choice.swap(to, from)),
             _ => {
                 let mut bytes = self.add(choice, travels, rng);
-                for _ in 0..MOST_EXCHANGED {
+                for _ in 0..MOST_EXCHANGED.get() {
                     bytes = bytes.saturating_sub(self.take_away(choice, rng));
                     if bytes == 0 {
                         break;

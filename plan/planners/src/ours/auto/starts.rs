@@ -1,13 +1,14 @@
 //! Choices from which the search starts.
 
 use lmsc_schedule::problem::TensorId;
+use lmsc_schedule::tuned::Tuned;
 
 use super::Search;
 use super::candidates::{Candidate, Choice, Fate};
 use crate::ours::remat::Dropped;
 
 /// Numbers of segments into which the forward phase is cut for initial choices.
-const SEGMENTS: [u64; 8] = [2, 4, 7, 11, 16, 24, 36, 64];
+const SEGMENTS: Tuned<[u64; 8]> = Tuned::new([2, 4, 7, 11, 16, 24, 36, 64]);
 
 impl Search<'_> {
     /// Constructed choices, each once: the cheapest per byte, the best at a price, and both without the tensors that cross
@@ -39,7 +40,7 @@ impl Search<'_> {
         uncut.sort_unstable();
         uncut.dedup();
         let mut starts = uncut.clone();
-        for segments in SEGMENTS {
+        for segments in SEGMENTS.get() {
             let cuts = self.cuts(segments);
             for choice in &uncut {
                 let mut choice = choice.clone();
