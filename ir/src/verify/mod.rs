@@ -211,7 +211,9 @@ impl Checker<'_> {
             names.extend(defined.map(|(_, value)| &*value.name));
         }
         for (value, user) in undefined {
-            let meant = words::nearest(self.value(value), names.iter().copied());
+            // Every name of one letter is like every other.
+            let name = self.value(value);
+            let meant = if name.len() > 1 { words::nearest(name, names.iter().copied()) } else { None };
             let meant = meant.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
             let user = user.map_or_else(|| "the caller, as an output,".to_owned(), |id| self.node(id));
             let message = format!("{user} reads `{}`, which nothing defines{meant}", self.value(value));
