@@ -1,4 +1,4 @@
-//! What half and double of each tuning constant ([`Tuned`](lmsc_plan::schedule::tuned::Tuned)) do to plans, addresses and bounds.
+//! What half and double of each tuning constant ([`Tunable`](lmsc_plan::schedule::tuned::Tunable)) do to plans, addresses and bounds.
 //!
 //! `cargo bench -p lmsc-plan --bench sensitivity --features sensitivity` takes about half an hour and prints
 //! `docs/measurements/constants.md`: for each constant, how much worse the results become if it is halved and if it is doubled,
@@ -25,7 +25,7 @@ use lmsc_plan::instance::Instance;
 use lmsc_plan::offsets::{self, Effort, Table};
 use lmsc_plan::planners::{Granularity, Parameters, Request, planner};
 use lmsc_plan::problem::{Operator, Problem, Tensor, TensorId};
-use lmsc_plan::schedule::tuned::{Place, observed, with, worked};
+use lmsc_plan::schedule::tuned::{DefinedAt, observed, with, worked};
 use lmsc_plan::service::{self, Question, Space};
 use lmsc_plan::{Floors, MemoryTimeline, bound, order, placing};
 
@@ -69,11 +69,11 @@ fn main() {
     let mut sections: BTreeMap<&str, String> = BTreeMap::new();
     for constant in &constants {
         let place = |usual: &Usual| {
-            let is_it = |place: &Place| place.line() == constant.line && place.file() == constant.path;
+            let is_it = |place: &DefinedAt| place.line() == constant.line && place.file() == constant.path;
             usual.read.iter().copied().find(is_it)
         };
         let judges = cases.iter().zip(&usual).filter_map(|(case, usual)| Some((case, usual, place(usual)?)));
-        let mut judges: Vec<(&Case, &Usual, Place)> = judges.collect();
+        let mut judges: Vec<(&Case, &Usual, DefinedAt)> = judges.collect();
         let own = |case: &Case| case.of.iter().any(|folder| constant.path.starts_with(folder));
         if judges.iter().any(|(case, ..)| own(case)) {
             judges.retain(|(case, ..)| own(case));
@@ -81,7 +81,7 @@ fn main() {
         let Constant { name, value, summary, .. } = constant;
         let mut row = format!("| `{name}` | {value} | {summary} | {} |", judges.len());
         for doubled in [false, true] {
-            let effect = |(case, usual, place): &(&Case, &Usual, Place)| {
+            let effect = |(case, usual, place): &(&Case, &Usual, DefinedAt)| {
                 worked();
                 let found = with(*place, doubled, &case.run);
                 (worse(case, usual.result, found), worked(), usual.work)
@@ -104,7 +104,7 @@ fn main() {
 /// A case with all constants as they are: its result, the constants that it reads, and the work that it takes.
 struct Usual {
     result: Option<u64>,
-    read: Vec<Place>,
+    read: Vec<DefinedAt>,
     work: u64,
 }
 
@@ -126,7 +126,7 @@ fn document(cases: &[Case], sections: &BTreeMap<&str, String>) -> String {
     let mut text = format!(
         "# Tuning constants\n\n\
          A *tuning constant* of a planner is a number that was chosen because it makes plans better or planning quicker; any other\n\
-         would give valid plans, too. In the sources it is a `Tuned`, and `cargo xtask tidy` allows 70. Not among them are numbers that\n\
+         would give valid plans, too. In the sources it is a `Tunable`, and `cargo xtask tidy` allows 70. Not among them are numbers that\n\
          papers give, what was measured of machines (`plan/cost`), units, sentinels, the precision of sums, and limits on time that are\n\
          hardly reached: neither half nor double of those changed a result. The odds of random moves are part of the move.\n\n\
          Each constant was halved and doubled (of an array, each number; 1 was not halved), alone. By case, the result is compared\n\
@@ -134,7 +134,8 @@ fn document(cases: &[Case], sections: &BTreeMap<&str, String>) -> String {
          a floor, the most live bytes of an order, or a bound. *+1.0 %* means worse by one percent: longer, larger, or a lower bound.\n\
          The cells hold the mean over the cases that read the constant, the worst case, and the work in relation to the usual one.\n\
          Work is counted: activities simulated, operators rewritten, windows and places compared, steps of inner loops. Results\n\
-         are the same on every machine; work is so within a percent, since threads may evaluate a choice at once. Searches are random walks: a change of a few tenths of a percent either way is luck.\n\n\
+         are the same on every machine; work is so within a percent, since threads may evaluate one choice at once. Searches are random\n\
+         walks: a change of a few tenths of a percent either way is luck.\n\n\
          Written by `cargo bench -p lmsc-plan --bench sensitivity --features sensitivity -- --write`, in about half an hour.\n\n\
          Cases: {}.\n",
         names.join("; ")
@@ -217,8 +218,8 @@ fn constants_of(file: &Path) -> Vec<Constant> {
         let (first, _) = (0..=at).rev().find_map(|line| Some((line, lines[line].split_once("const ")?)))?;
         let whole: Vec<&str> = lines[first..].iter().copied().take_while(|line| !line.is_empty()).collect();
         let whole = whole.join(" ");
-        let (name, _) = whole.split_once("const ")?.1.split_once(": Tuned<")?;
-        let (value, _) = whole.split_once("Tuned::new(")?.1.split_once(");")?;
+        let (name, _) = whole.split_once("const ")?.1.split_once(": Tunable<")?;
+        let (value, _) = whole.split_once("Tunable::new(")?.1.split_once(");")?;
         let docs =
             lines[..first].iter().rev().map_while(|line| line.strip_prefix("/// ")).collect::<Vec<_>>();
         let docs = docs.into_iter().rev().collect::<Vec<_>>().join(" ");
@@ -226,7 +227,7 @@ fn constants_of(file: &Path) -> Vec<Constant> {
         let (path, line) = (path.clone(), at as u32 + 1);
         Some(Constant { path, line, name: name.to_owned(), value: value.to_owned(), summary })
     };
-    (0..lines.len()).filter(|&at| lines[at].contains("Tuned::new(")).filter_map(constant).collect()
+    (0..lines.len()).filter(|&at| lines[at].contains("Tunable::new(")).filter_map(constant).collect()
 }
 
 fn cases() -> Vec<Case> {

@@ -8,10 +8,10 @@ use std::collections::BinaryHeap;
 
 use lmsc_cost::Cost;
 use lmsc_ir::{Adjacency, Bytes, Def, Graph, NodeId, StorageId, Storages};
-use lmsc_schedule::tuned::{self, Tuned};
+use lmsc_schedule::tuned::{self, Tunable};
 
 /// Maximum number of nodes that move together.
-const MOVED_TOGETHER: Tuned<usize> = Tuned::new(8);
+const MOVED_TOGETHER: Tunable<usize> = Tunable::new(8);
 
 /// Maximum number of followers, dependences and touched storages of a node that are considered when the next node
 /// to move is chosen.
@@ -19,7 +19,7 @@ const FOLLOWERS: usize = 32;
 
 /// A node has a negligible cost if it allocates less than one part in this many of its share of the bytes that it
 /// and others free together.
-const NEGLIGIBLE_SHARE: Tuned<u64> = Tuned::new(16);
+const NEGLIGIBLE_SHARE: Tunable<u64> = Tunable::new(16);
 
 /// The graph's own order if its peak is at most `enough`, or else orders that need less memory, each once; which of them is
 /// best depends on the planner.

@@ -6,30 +6,30 @@ use lmsc_address::{self as address, Arena, MOST_COMPARED, Placed};
 use lmsc_planners::ours::{Manner, swap_only};
 use lmsc_planners::{Configured, Planner, planner};
 use lmsc_schedule::problem::Problem;
-use lmsc_schedule::tuned::Tuned;
+use lmsc_schedule::tuned::Tunable;
 use lmsc_schedule::{CLOSE_GAP, Decision, Granularity, Plan, Request, Schedule};
 
 use crate::Floors;
 
 /// Numbers of pieces that make up the peak in plans of ranges; plans of whole tensors are made, too.
-const PIECE_COUNTS: Tuned<[u64; 5]> = Tuned::new([50, 100, 200, 300, 600]);
+const PIECE_COUNTS: Tunable<[u64; 5]> = Tunable::new([50, 100, 200, 300, 600]);
 
 /// Thousandths by which the budgets of these other plans are smaller.
-const SMALLER_BUDGETS: Tuned<[u64; 5]> = Tuned::new([20, 40, 60, 90, 120]);
+const SMALLER_BUDGETS: Tunable<[u64; 5]> = Tunable::new([20, 40, 60, 90, 120]);
 
 /// Each plan is first placed with one part in this many of the effort; plans for smaller budgets are made with a third of that.
-const FIRST_PLACEMENT_SHARE: Tuned<u32> = Tuned::new(10);
+const FIRST_PLACEMENT_SHARE: Tunable<u32> = Tunable::new(10);
 
 /// Number of the best plans that are placed again with the whole effort, if addresses still cost more than
 /// tolerated.
-const PLACED_AGAIN: Tuned<usize> = Tuned::new(2);
+const PLACED_AGAIN: Tunable<usize> = Tunable::new(2);
 
 /// Effort of the address search for plans that copy ranges, in percent. It is fixed, because the floor that is
 /// reported must not change with `--effort`.
 const FLOOR_EFFORT: u32 = 1;
 
 /// Number of bisection steps between the counted bytes of a plan with ranges and an arena that is known to hold it.
-const FLOOR_BISECTIONS: Tuned<u32> = Tuned::new(4);
+const FLOOR_BISECTIONS: Tunable<u32> = Tunable::new(4);
 
 /// The planner's plan with addresses: of its plans for the arena and for smaller budgets, the one with the smallest makespan
 /// found that has a placement; none if none is found.
@@ -124,7 +124,7 @@ pub fn covers(plan: &Plan, granularity: Granularity) -> impl FnMut(u64) -> Vec<P
 
 /// Plans with ranges are searched only if their bytes, without addresses, are below this share of the smallest
 /// arena for whole tensors, in percent: the gaps between ranges take the rest.
-const RANGES_WORTH_PERCENT: Tuned<u64> = Tuned::new(98);
+const RANGES_WORTH_PERCENT: Tunable<u64> = Tunable::new(98);
 
 /// The plans of `auto` for the smallest budgets when bytes are counted and nothing has an address. A plan that recomputes, or
 /// that copies ranges, is present only if it needs less memory than one that does not.

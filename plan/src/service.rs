@@ -6,7 +6,7 @@ use lmsc_address::{self as address, Arena, Placed, Spot};
 use lmsc_planners::dqn::Learning;
 use lmsc_planners::{Configured, Parameters, Planner};
 use lmsc_schedule::problem::Problem;
-use lmsc_schedule::tuned::Tuned;
+use lmsc_schedule::tuned::Tunable;
 use lmsc_schedule::{self as schedule, Decision, DoesNotFit, Edge, Plan, Request, Room};
 
 use crate::{Floors, host, placing};
@@ -203,10 +203,10 @@ fn live(problem: &Problem) -> u64 {
 
 /// The whole effort is spent on a step that computes for this many nanoseconds, and less in proportion on a shorter
 /// one.
-const FULL_EFFORT_NANOS: Tuned<u64> = Tuned::new(20_000_000);
+const FULL_EFFORT_NANOS: Tunable<u64> = Tunable::new(20_000_000);
 
 /// At least one part in this many of the effort is spent on any step.
-const LEAST_EFFORT_SHARE: Tuned<u32> = Tuned::new(20);
+const LEAST_EFFORT_SHARE: Tunable<u32> = Tunable::new(20);
 
 /// The effort of the request, or for a step that computes for less than [`FULL_EFFORT_NANOS`] nanoseconds less of it, in proportion: nobody waits
 /// half a minute for a plan that makes a millisecond shorter. Counted by the model's times, so the same on every machine.

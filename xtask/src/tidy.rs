@@ -1,5 +1,6 @@
 //! The rules that no compiler checks. Each is a function from the tree to messages `path:line: what, remedy`.
 
+mod constants;
 mod crates;
 mod files;
 mod glossary;
@@ -24,6 +25,7 @@ pub(crate) const RULES: &[Rule] = &[
     source::petgraph_stays_in_its_file,
     source::unsafe_code_is_listed_and_argued,
     names::public_type_names_are_unique,
+    constants::tuning_constants_are_few_and_measured,
     passes::passes_are_registered,
     passes::passes_have_cases,
     passes::passes_are_documented,

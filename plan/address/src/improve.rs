@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use lmsc_ir::rng::{Rng, Source};
-use lmsc_schedule::tuned::Tuned;
+use lmsc_schedule::tuned::Tunable;
 
 use super::construct::{Distance, Size, distance, size};
 use super::frame::{Frame, Places};
@@ -38,10 +38,10 @@ impl Placement {
 }
 
 /// Maximum number of objects removed at once besides those of a delaying edge.
-const MOST_NEIGHBOURS: Tuned<usize> = Tuned::new(12);
+const MOST_NEIGHBOURS: Tunable<usize> = Tunable::new(12);
 
 /// Maximum distance between the lifetimes of neighbours, in positions.
-const NEIGHBOUR_DISTANCE: Tuned<u32> = Tuned::new(4);
+const NEIGHBOUR_DISTANCE: Tunable<u32> = Tunable::new(4);
 
 /// Improves the placement until the work limit is reached or nothing is left to improve.
 ///

@@ -3,13 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use lmsc_schedule::tuned::{self, Tuned};
+use lmsc_schedule::tuned::{self, Tunable};
 
 use super::frame::{Frame, Place, Places};
 use super::timing::Timing;
 
 /// An object is long-lived if it is allocated for more than one part in this many of the serial order.
-const LONG_LIVED: Tuned<u32> = Tuned::new(16);
+const LONG_LIVED: Tunable<u32> = Tunable::new(16);
 
 /// Maximum number of places compared for one object: a limit on the time for fragmented arenas.
 const COMPARED: usize = 1024;

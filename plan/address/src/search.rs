@@ -2,7 +2,7 @@
 
 use cranelift_entity::{EntityRef, SecondaryMap};
 use lmsc_schedule::problem::TensorId;
-use lmsc_schedule::tuned::{self, Tuned};
+use lmsc_schedule::tuned::{self, Tunable};
 use lmsc_schedule::{
     self as schedule, Act, ActId, Edge, IDLE_ROUNDS, LITTLE_GAIN, Plan, Room, Schedule, Step,
 };
@@ -23,35 +23,35 @@ use super::{Allocation, Arena, Placed, Spot};
 const BUDGETS: u64 = 30;
 
 /// Step between these budgets, in thousandths of the arena.
-const BUDGET_STEP: Tuned<u64> = Tuned::new(5);
+const BUDGET_STEP: Tunable<u64> = Tunable::new(5);
 
 /// A plan is skipped if its makespan exceeds the best one for the whole arena by more than this many percent,
 /// unless nothing else has a placement.
-const MOST_LOSS: Tuned<u64> = Tuned::new(5);
+const MOST_LOSS: Tunable<u64> = Tunable::new(5);
 
 /// Work limit for placing plans once a placement is found, in units of about a nanosecond, at effort 100.
-const CONSTRUCTION_WORK: Tuned<u64> = Tuned::new(4_000_000_000);
+const CONSTRUCTION_WORK: Tunable<u64> = Tunable::new(4_000_000_000);
 
 /// Work charged for making a plan, for each of its activities, in the same units.
-const PLANNING_WORK: Tuned<u64> = Tuned::new(4_000);
+const PLANNING_WORK: Tunable<u64> = Tunable::new(4_000);
 
 /// The search ends after this number of consecutive budgets that gain little.
-const STAGNANT_BUDGETS: Tuned<u32> = Tuned::new(5);
+const STAGNANT_BUDGETS: Tunable<u32> = Tunable::new(5);
 
 /// Number of placements improved in the first round, an eighth of them of one plan; each further round improves half as many for
 /// twice as long.
-const IMPROVED: Tuned<usize> = Tuned::new(16);
+const IMPROVED: Tunable<usize> = Tunable::new(16);
 
 /// Above this number of objects, objects are not compared with one another, and the first plan that has a placement
 /// is taken.
-pub const MOST_COMPARED: Tuned<usize> = Tuned::new(3000);
+pub const MOST_COMPARED: Tunable<usize> = Tunable::new(3000);
 
 /// Number of moves that make room for objects without a place.
-const REPAIR_MOVES: Tuned<u32> = Tuned::new(200);
+const REPAIR_MOVES: Tunable<u32> = Tunable::new(200);
 
 /// Work limit for the improvement of one placement in the first round, in units of about a nanosecond, at effort
 /// 100.
-const IMPROVEMENT_WORK: Tuned<u64> = Tuned::new(12_000_000);
+const IMPROVEMENT_WORK: Tunable<u64> = Tunable::new(12_000_000);
 
 /// The plan with addresses in the arena that has the smallest makespan found; none if none is found.
 ///

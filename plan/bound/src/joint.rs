@@ -43,17 +43,17 @@ use std::cmp::Reverse;
 
 use cranelift_entity::SecondaryMap;
 use lmsc_schedule::problem::{Problem, TensorId, Uses};
-use lmsc_schedule::tuned::{self, Tuned};
+use lmsc_schedule::tuned::{self, Tunable};
 
 use super::line::{Line, Rate};
 use super::swap::Table;
 use super::{Certificate, Interval, Proof, StepPlace};
 
 /// Number of operators evaluated coarsely; the best sixteenth of them is evaluated finely, each in four times as many cases.
-const SAMPLED_OPERATORS: Tuned<usize> = Tuned::new(128);
+const SAMPLED_OPERATORS: Tunable<usize> = Tunable::new(128);
 
 /// A coarse evaluation has one price and one case for this many of a fine one.
-const COARSENESS: Tuned<usize> = Tuned::new(8);
+const COARSENESS: Tunable<usize> = Tunable::new(8);
 
 /// Number of cases in a fine evaluation, and maximum number of intervals in a certificate.
 fn cases() -> usize {
@@ -61,7 +61,7 @@ fn cases() -> usize {
 }
 
 /// Number of prices of a byte in a fine evaluation.
-const FINE_PRICES: Tuned<usize> = Tuned::new(200);
+const FINE_PRICES: Tunable<usize> = Tunable::new(200);
 
 /// A bound on the makespan of every plan that swaps, whole tensors or ranges of bytes, and recomputes.
 ///

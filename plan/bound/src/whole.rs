@@ -12,17 +12,17 @@
 //! at the best moment is the bound.
 
 use lmsc_schedule::problem::Problem;
-use lmsc_schedule::tuned::{self, Tuned};
+use lmsc_schedule::tuned::{self, Tunable};
 
 use super::line::{Line, Rate};
 use super::swap::{Table, Why};
 use super::{Certificate, Proof};
 
 /// Approximate number of steps of dynamic programming at one moment.
-const STEPS: Tuned<u64> = Tuned::new(2_000_000);
+const STEPS: Tunable<u64> = Tunable::new(2_000_000);
 
 /// Approximate number of states of dynamic programming.
-const STATES: Tuned<u64> = Tuned::new(6000);
+const STATES: Tunable<u64> = Tunable::new(6000);
 
 /// A bound on the makespan of every plan that only swaps whole tensors.
 ///

@@ -34,7 +34,7 @@ use std::ops::Range;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 
 use crate::problem::{Problem, TensorId, Window};
-use crate::tuned::Tuned;
+use crate::tuned::Tunable;
 
 pub use acts::{Act, ActId, Acts, BlockId, Contents, Lists, last_before};
 pub use check::{EventTime, Flaw, Held, check, check_however_long, held};
@@ -48,13 +48,13 @@ pub use watch::{Decision, Progress, Watch};
 
 /// A makespan is close to its bound, or to that of a plan without addresses, if it exceeds it by at most one part in this many:
 /// then a longer search could gain little.
-pub const CLOSE_GAP: Tuned<u64> = Tuned::new(200);
+pub const CLOSE_GAP: Tunable<u64> = Tunable::new(200);
 
 /// A round of a search gains little if it shortens the makespan by less than one part in this many.
-pub const LITTLE_GAIN: Tuned<u64> = Tuned::new(1000);
+pub const LITTLE_GAIN: Tunable<u64> = Tunable::new(1000);
 
 /// A search by rounds ends after this number of consecutive rounds that gain nothing, or little.
-pub const IDLE_ROUNDS: Tuned<u32> = Tuned::new(2);
+pub const IDLE_ROUNDS: Tunable<u32> = Tunable::new(2);
 
 /// A piece of a tensor in a plan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,19 +5,19 @@
 //! the program runs, which `cargo bench -p lmsc-plan --bench sensitivity` does with each; its results stand in
 //! `docs/measurements/constants.md`.
 
-/// A tuning constant: `const NAME: Tuned<u64> = Tuned::new(30);`. Its value is a number or an array of numbers.
+/// A tuning constant: `const NAME: Tunable<u64> = Tunable::new(30);`. Its value is a number or an array of numbers.
 #[derive(Clone, Copy, Debug)]
-pub struct Tuned<T> {
+pub struct Tunable<T> {
     value: T,
     #[cfg(feature = "sensitivity")]
-    place: trial::Place,
+    place: trial::DefinedAt,
 }
 
-impl<T: Copy> Tuned<T> {
+impl<T: Copy> Tunable<T> {
     /// A constant of this value.
     #[cfg(not(feature = "sensitivity"))]
-    pub const fn new(value: T) -> Tuned<T> {
-        Tuned { value }
+    pub const fn new(value: T) -> Tunable<T> {
+        Tunable { value }
     }
 
     /// The value.
@@ -34,7 +34,7 @@ impl<T: Copy> Tuned<T> {
 pub const fn work(_steps: usize) {}
 
 #[cfg(feature = "sensitivity")]
-pub use trial::{Place, Scale, observed, with, work, worked};
+pub use trial::{DefinedAt, Scale, observed, with, work, worked};
 
 /// Trials of other values.
 #[cfg(feature = "sensitivity")]
@@ -44,10 +44,10 @@ mod trial {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-    use super::Tuned;
+    use super::Tunable;
 
     /// Where a constant is defined: file and line. It identifies the constant.
-    pub type Place = &'static Location<'static>;
+    pub type DefinedAt = &'static Location<'static>;
 
     /// Twice the digest of the constant on trial, plus one if it is doubled; [`NONE`] or [`ALL`].
     static ON_TRIAL: AtomicU64 = AtomicU64::new(NONE);
@@ -67,10 +67,10 @@ mod trial {
         WORK.swap(0, SeqCst)
     }
 
-    static READ: Mutex<BTreeSet<Place>> = Mutex::new(BTreeSet::new());
+    static READ: Mutex<BTreeSet<DefinedAt>> = Mutex::new(BTreeSet::new());
 
     /// Runs the function with the constant halved, or doubled; one run at a time.
-    pub fn with<R>(place: Place, doubled: bool, run: impl FnOnce() -> R) -> R {
+    pub fn with<R>(place: DefinedAt, doubled: bool, run: impl FnOnce() -> R) -> R {
         ON_TRIAL.store(2 * digest(place) + u64::from(doubled), SeqCst);
         let result = run();
         ON_TRIAL.store(NONE, SeqCst);
@@ -78,7 +78,7 @@ mod trial {
     }
 
     /// Runs the function with all constants as they are, and returns those that it reads, too; one run at a time.
-    pub fn observed<R>(run: impl FnOnce() -> R) -> (R, Vec<Place>) {
+    pub fn observed<R>(run: impl FnOnce() -> R) -> (R, Vec<DefinedAt>) {
         ON_TRIAL.store(ALL, SeqCst);
         let result = run();
         ON_TRIAL.store(NONE, SeqCst);
@@ -86,7 +86,7 @@ mod trial {
     }
 
     /// A number other than 0 for each place, the same for equal places (FNV-1a).
-    const fn digest(place: Place) -> u64 {
+    const fn digest(place: DefinedAt) -> u64 {
         let (file, mut at, mut digest) =
             (place.file().as_bytes(), 0, 0xcbf2_9ce4_8422_2325 ^ place.line() as u64);
         while at < file.len() {
@@ -96,11 +96,11 @@ mod trial {
         digest >> 1 | 1
     }
 
-    impl<T: Scale> Tuned<T> {
+    impl<T: Scale> Tunable<T> {
         /// A constant of this value.
         #[track_caller]
-        pub const fn new(value: T) -> Tuned<T> {
-            Tuned { value, place: Location::caller() }
+        pub const fn new(value: T) -> Tunable<T> {
+            Tunable { value, place: Location::caller() }
         }
 
         /// The value, or half or twice of it on trial.
@@ -150,8 +150,8 @@ mod trial {
     mod tests {
         use super::*;
 
-        const PAIR: Tuned<[u64; 2]> = Tuned::new([1, 6]);
-        const ONE: Tuned<f64> = Tuned::new(1.0);
+        const PAIR: Tunable<[u64; 2]> = Tunable::new([1, 6]);
+        const ONE: Tunable<f64> = Tunable::new(1.0);
 
         #[test]
         fn only_the_constant_on_trial_changes() {

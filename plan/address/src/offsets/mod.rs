@@ -20,7 +20,7 @@ mod tests;
 
 use std::ops::Range;
 
-use lmsc_schedule::tuned::Tuned;
+use lmsc_schedule::tuned::Tunable;
 
 use smallvec::{SmallVec, smallvec};
 
@@ -111,7 +111,7 @@ pub struct Effort {
 }
 
 /// Visits of neighbours and placements of a buffer for each percent of the usual effort.
-const EFFORT: Tuned<[u64; 2]> = Tuned::new([200_000, 40_000]);
+const EFFORT: Tunable<[u64; 2]> = Tunable::new([200_000, 40_000]);
 
 impl Effort {
     /// The given percentage of the usual effort.
@@ -125,7 +125,7 @@ impl Effort {
 const MOST_SEARCHED: usize = 1_000;
 
 /// Number of bisection steps between the load and the smallest layout if a layout does not fit.
-const BISECTIONS: Tuned<u32> = Tuned::new(6);
+const BISECTIONS: Tunable<u32> = Tunable::new(6);
 
 /// The most bytes that are live at once, and the first moment of that. A lower bound on every layout.
 pub fn load(buffers: &[Buffer]) -> (u64, u64) {

@@ -14,7 +14,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use lmsc_schedule::tuned::{self, Tuned};
+use lmsc_schedule::tuned::{self, Tunable};
 
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ const RULES: [Rule; 6] = {
 };
 
 /// Number of placements per buffer that each rule tries in its first turn; it doubles in each later turn.
-const FIRST_TURN: Tuned<u64> = Tuned::new(2);
+const FIRST_TURN: Tunable<u64> = Tunable::new(2);
 
 /// Searches for addresses within the capacity with at most `steps` placements of a buffer. `load` is the live bytes by
 /// section.

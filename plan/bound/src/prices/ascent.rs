@@ -1,6 +1,6 @@
 //! The best prices on a grid, by Newton's method.
 
-use lmsc_schedule::tuned::{self, Tuned};
+use lmsc_schedule::tuned::{self, Tunable};
 
 use super::grid::Grid;
 use super::smooth::{Smooth, Symmetric};
@@ -9,7 +9,7 @@ use super::smooth::{Smooth, Symmetric};
 const BARRIER: f64 = 0.003;
 
 /// Maximum number of Newton steps for one smoothness.
-const STEPS: Tuned<usize> = Tuned::new(8);
+const STEPS: Tunable<usize> = Tunable::new(8);
 
 /// Prices on a grid, all of them off their limits.
 pub(super) struct Ascent<'a> {

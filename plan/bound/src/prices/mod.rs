@@ -36,26 +36,26 @@ mod windows;
 use ascent::Ascent;
 use grid::{Fluid, Grid};
 use lmsc_schedule::problem::Problem;
-use lmsc_schedule::tuned::Tuned;
+use lmsc_schedule::tuned::Tunable;
 
 use super::{Certificate, Fact, Price, Proof, StepPlace, certify, swap};
 pub use windows::losing;
 
 /// Number of evenly spaced edges at first, besides those of links, of which there are at most twice as many.
-const EVENLY: Tuned<usize> = Tuned::new(48);
+const EVENLY: Tunable<usize> = Tunable::new(48);
 
 /// Smoothness of the bound at the end of each round, relative to the time of a byte.
-const SMOOTHNESS: Tuned<[f64; 3]> = Tuned::new([0.02, 0.005, 0.000_6]);
+const SMOOTHNESS: Tunable<[f64; 3]> = Tunable::new([0.02, 0.005, 0.000_6]);
 
 /// Factor on the smoothness after a step.
-const SHARPENING: Tuned<f64> = Tuned::new(0.35);
+const SHARPENING: Tunable<f64> = Tunable::new(0.35);
 
 /// Change of prices at an edge above which the stretches beside it are refined; an edge with a smaller change is
 /// dropped.
-const REFINED_CHANGE: Tuned<f64> = Tuned::new(0.05);
+const REFINED_CHANGE: Tunable<f64> = Tunable::new(0.05);
 
 /// Number of edges that are added within a refined stretch.
-const REFINED_PARTS: Tuned<usize> = Tuned::new(3);
+const REFINED_PARTS: Tunable<usize> = Tunable::new(3);
 
 /// Distances from its limit at which a price is rounded to it: nearly none, and so that few prices are left
 /// between.

@@ -1,11 +1,11 @@
 //! Shared by the searches that use simulated annealing.
 
 use lmsc_ir::rng::{Rng, Source};
-use lmsc_schedule::tuned::Tuned;
+use lmsc_schedule::tuned::Tunable;
 
 /// Divisors of the makespan, or of the time of all operators, that give the initial temperatures of walks. The cost of one more
 /// recomputed operator lies within this range.
-pub(super) const TEMPERATURES: Tuned<[u64; 4]> = Tuned::new([100, 300, 1000, 4000]);
+pub(super) const TEMPERATURES: Tunable<[u64; 4]> = Tunable::new([100, 300, 1000, 4000]);
 
 /// The temperature at a step: it falls linearly to zero.
 pub(super) fn cooled(hottest: u64, step: usize, steps: usize) -> u64 {

@@ -7,7 +7,7 @@
 
 use lmsc_ir::rng::{Rng, Source};
 use lmsc_schedule::problem::Problem;
-use lmsc_schedule::tuned::Tuned;
+use lmsc_schedule::tuned::Tunable;
 use lmsc_schedule::{
     Absences, ActId, Acts, Direction, IDLE_ROUNDS, Instruction, JUSTIFICATION_ROUNDS, Piece, Request,
     Schedule, Simulator, Step, Times, justify, justify_times,
@@ -27,10 +27,10 @@ const SIMULATED_ACTIVITIES: u64 = 80_000;
 
 /// Changes tried per round, at most, for each percent of effort: one part in this many of all pairs of an activity
 /// and a position. In a short order, the changes that help are found soon.
-const PAIRS_SHARE: Tuned<u64> = Tuned::new(800);
+const PAIRS_SHARE: Tunable<u64> = Tunable::new(800);
 
 /// Maximum number of positions by which a copy moves.
-const REACH: Tuned<usize> = Tuned::new(64);
+const REACH: Tunable<usize> = Tunable::new(64);
 
 /// The schedule or a shorter one; the search stops at a makespan of `enough`.
 ///

@@ -2,12 +2,12 @@
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use lmsc_schedule::problem::{Operator, Problem, TensorId, Uses, Window};
-use lmsc_schedule::tuned::{self, Tuned};
+use lmsc_schedule::tuned::{self, Tunable};
 use smallvec::{SmallVec, smallvec};
 
 /// A tensor recomputed for one recomputed operator serves others within this number of operators, unless it is to
 /// be recomputed for each.
-const REUSED_WITHIN: Tuned<usize> = Tuned::new(40);
+const REUSED_WITHIN: Tunable<usize> = Tunable::new(40);
 
 /// Maximum number of recomputed operators, as a multiple of the operators of the source.
 pub(crate) const MOST_AGAIN: usize = 3;

@@ -4,14 +4,14 @@
 //! swap-out frees memory only at its end. So pieces are large except on the critical path.
 
 use lmsc_schedule::problem::Problem;
-use lmsc_schedule::tuned::Tuned;
+use lmsc_schedule::tuned::Tunable;
 use lmsc_schedule::{Absences, Instruction, PieceId, Schedule, Step};
 
 use crate::ours::swap_only::schedule;
 use crate::ours::swap_set::travels_whole;
 
 /// Number of parts into which a round splits a piece.
-const PARTS: Tuned<u64> = Tuned::new(4);
+const PARTS: Tunable<u64> = Tunable::new(4);
 
 /// The schedule, or a shorter one in which pieces of more than `smallest` bytes on the critical path are split. A variable
 /// that is resident between steps is copied whole.

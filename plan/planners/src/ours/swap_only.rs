@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use lmsc_bound as bound;
 use lmsc_schedule::problem::{Problem, Uses, Window};
 use lmsc_schedule::threads::both;
-use lmsc_schedule::tuned::Tuned;
+use lmsc_schedule::tuned::Tunable;
 use lmsc_schedule::{
     Absences, ActId, Acts, CLOSE_GAP, DoesNotFit, Granularity, JUSTIFICATION_ROUNDS, Plan, Request, Schedule,
     Simulator, Stuck, justify,
@@ -19,25 +19,25 @@ use crate::ours::variables::staying_or_leaving;
 use crate::ours::whole;
 
 /// Minimum size of a piece in bytes, so that the latency of a copy is small in comparison.
-pub(crate) const SMALLEST_PIECE: Tuned<u64> = Tuned::new(1 << 20);
+pub(crate) const SMALLEST_PIECE: Tunable<u64> = Tunable::new(1 << 20);
 
 /// Number of pieces into which the peak is divided; during the search for recomputation, a tenth of it.
-pub const PIECES: Tuned<u64> = Tuned::new(1500);
+pub const PIECES: Tunable<u64> = Tunable::new(1500);
 
 /// Maximum numbers of adjacent pieces that are merged into one if they are swapped out and in together. The best is taken: over
 /// a link with latency, a few large copies may be faster than many small ones. Every third is tried, or all if the plan is far
 /// from its bound.
-const MERGED: Tuned<[u32; 7]> = Tuned::new([1, 2, 4, 8, 16, 32, 64]);
+const MERGED: Tunable<[u32; 7]> = Tunable::new([1, 2, 4, 8, 16, 32, 64]);
 
 /// Multiples of the latency: over a link with latency, a tensor counts as small if its copy out takes less than one of these.
 /// The last two are tried only if the plan is far from its bound.
-const SMALL_TENSORS: Tuned<[u64; 6]> = Tuned::new([8, 20, 40, 80, 160, 400]);
+const SMALL_TENSORS: Tunable<[u64; 6]> = Tunable::new([8, 20, 40, 80, 160, 400]);
 
 /// From this number of operators on, independent computations run in parallel. No plan depends on it.
 const PARALLEL_FROM: usize = 1000;
 
 /// Number of time-aware eviction sets made of one kind, each with the pace of the previous schedule.
-const PACES: Tuned<usize> = Tuned::new(4);
+const PACES: Tunable<usize> = Tunable::new(4);
 
 /// The plan that only swaps.
 ///

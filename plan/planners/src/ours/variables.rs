@@ -3,12 +3,12 @@
 
 use lmsc_bound as bound;
 use lmsc_schedule::problem::Problem;
-use lmsc_schedule::tuned::Tuned;
+use lmsc_schedule::tuned::Tunable;
 use lmsc_schedule::{CLOSE_GAP, DoesNotFit, Granularity, Plan, Request};
 
 /// Variables stay if they have less than the budget divided by this together: where planning only swaps, and where
 /// it also recomputes.
-const SMALL_VARIABLES: Tuned<[u64; 2]> = Tuned::new([200, 20]);
+const SMALL_VARIABLES: Tunable<[u64; 2]> = Tunable::new([200, 20]);
 
 /// The problem with variables pinned to the device.
 fn still(problem: &Problem) -> Problem {

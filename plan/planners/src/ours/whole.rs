@@ -14,7 +14,7 @@ use lmsc_ir::rng::{Rng, Source};
 use lmsc_schedule::problem::{Problem, Window};
 use lmsc_schedule::segment_tree::SegmentTree;
 use lmsc_schedule::threads::each;
-use lmsc_schedule::tuned::Tuned;
+use lmsc_schedule::tuned::Tunable;
 use lmsc_schedule::{
     Absences, Act, ActId, Acts, Instruction, JUSTIFICATION_ROUNDS, Piece, Request, Schedule, Simulator,
     Times, Watch, justify, justify_in_order,
@@ -23,10 +23,10 @@ use lmsc_schedule::{
 use crate::ours::annealing::{TEMPERATURES, cooled, uphill};
 
 /// Evaluations times operators at an effort of 100.
-const EVALUATIONS: Tuned<usize> = Tuned::new(3_000_000);
+const EVALUATIONS: Tunable<usize> = Tunable::new(3_000_000);
 
 /// Maximum number of evaluations at an effort of 100.
-const MOST_EVALUATIONS: Tuned<usize> = Tuned::new(16_000);
+const MOST_EVALUATIONS: Tunable<usize> = Tunable::new(16_000);
 
 /// The schedule found by the search within the request's budget, at least as good as `eager`, whose absences must make everything
 /// of `problem` fit.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use cranelift_entity::SecondaryMap;
 use lmsc_schedule::problem::{Problem, TensorId};
-use lmsc_schedule::tuned::Tuned;
+use lmsc_schedule::tuned::Tunable;
 
 use crate::ours::remat::{Dropped, Needed, Rematerializer};
 use crate::ours::swap_only::{PIECES, SMALLEST_PIECE};
@@ -29,7 +29,7 @@ pub(super) enum Fate {
 }
 
 /// Numbers of operators by which recomputation may be early.
-pub(super) const EARLY: Tuned<[u32; 4]> = Tuned::new([1, 2, 4, 8]);
+pub(super) const EARLY: Tunable<[u32; 4]> = Tunable::new([1, 2, 4, 8]);
 
 impl Fate {
     /// The fates that recompute a tensor elsewhere than right before its use, or for each operator that needs it.

@@ -27,7 +27,7 @@ use lmsc_ir::Phase;
 use lmsc_ir::rng::{Rng, Source};
 use lmsc_schedule::problem::{Problem, TensorId};
 use lmsc_schedule::threads::each;
-use lmsc_schedule::tuned::Tuned;
+use lmsc_schedule::tuned::Tunable;
 use lmsc_schedule::{
     Acts, Decision, DoesNotFit, Granularity, LITTLE_GAIN, Plan, Request, Schedule, Simulator,
     justified_within,
@@ -40,59 +40,59 @@ use crate::ours::variables::{staying_and_leaving, staying_or_leaving};
 use crate::ours::{swap_only, whole};
 
 /// Divisors for the temperatures of walks that start again from the best choices found so far.
-const RESTART_TEMPERATURES: Tuned<[u64; 2]> = Tuned::new([2000, 6000]);
+const RESTART_TEMPERATURES: Tunable<[u64; 2]> = Tunable::new([2000, 6000]);
 
 /// Size of the crossover pool.
-const CROSSOVER_POOL: Tuned<usize> = Tuned::new(8);
+const CROSSOVER_POOL: Tunable<usize> = Tunable::new(8);
 
 /// The numbers of the walks of one round are less than this.
 const FIRST_OF_ROUND: u64 = 1 << 32;
 
 /// Numbers of parts into which crossover cuts the step; the best choice may take over a part of another choice.
-const CROSSOVER_PARTS: Tuned<[usize; 5]> = Tuned::new([2, 4, 8, 16, 32]);
+const CROSSOVER_PARTS: Tunable<[usize; 5]> = Tunable::new([2, 4, 8, 16, 32]);
 
 /// Number of the best choices from which the last walks of a round start, and whose recomputed operators are placed
 /// elsewhere.
-const ELITE: Tuned<usize> = Tuned::new(3);
+const ELITE: Tunable<usize> = Tunable::new(3);
 
 /// Number of the best plans that are polished with small pieces, and of the plans found then whose swap sets are
 /// chosen anew with regard to copy times.
-const REFINED: Tuned<usize> = Tuned::new(5);
+const REFINED: Tunable<usize> = Tunable::new(5);
 
 /// A walk takes one in this many of the evaluations of a round, and so does the improvement of a choice. Placing recomputed
 /// operators elsewhere takes half of that, and polishing with small pieces, which takes longer, a fifth.
-const WALK_SHARE: Tuned<usize> = Tuned::new(8);
+const WALK_SHARE: Tunable<usize> = Tunable::new(8);
 
 /// The fates that walks and polishing choose from.
 const FATES: [Fate; 3] = [Fate::Kept, Fate::Dropped, Fate::DroppedAgain];
 
 /// Number of choices that an estimate evaluates, and number of evaluations of its walks.
-const ESTIMATE_EVALUATIONS: Tuned<usize> = Tuned::new(64);
+const ESTIMATE_EVALUATIONS: Tunable<usize> = Tunable::new(64);
 
 /// Evaluations times operators at an effort of 100: the time of an evaluation grows with the operators, so that a
 /// search takes seconds for any number of them.
-const EVALUATIONS: Tuned<usize> = Tuned::new(20_000_000);
+const EVALUATIONS: Tunable<usize> = Tunable::new(20_000_000);
 
 /// Divisors for the temperatures of walks with time-aware eviction sets.
-const TIME_AWARE_TEMPERATURES: Tuned<[u64; 3]> = Tuned::new([1500, 3000, 6000]);
+const TIME_AWARE_TEMPERATURES: Tunable<[u64; 3]> = Tunable::new([1500, 3000, 6000]);
 
 /// Number of rounds of walks with time-aware eviction sets if the plan is close to its bound, where short waits
 /// matter most; otherwise there is one.
-const TIME_AWARE_ROUNDS: Tuned<u64> = Tuned::new(4);
+const TIME_AWARE_ROUNDS: Tunable<u64> = Tunable::new(4);
 
 /// Walks with time-aware eviction sets take one in this many of the evaluations.
-const TIME_AWARE_SHARE: Tuned<usize> = Tuned::new(10);
+const TIME_AWARE_SHARE: Tunable<usize> = Tunable::new(10);
 
 /// Number of steps of a walk that an evaluation with a time-aware eviction set counts as; each step of other walks
 /// counts as one, evaluated or not.
-const TIME_AWARE_STEPS: Tuned<usize> = Tuned::new(8);
+const TIME_AWARE_STEPS: Tunable<usize> = Tunable::new(8);
 
 /// Maximum number of evaluations remembered.
 const KNOWN: usize = 100_000;
 
 /// Beyond this number of operators, the evaluations per operator are reduced by the square of the ratio: plans
 /// hardly get worse.
-const MANY_OPERATORS: Tuned<usize> = Tuned::new(2000);
+const MANY_OPERATORS: Tunable<usize> = Tunable::new(2000);
 
 /// The best plan found.
 ///
@@ -152,7 +152,7 @@ pub(crate) fn glance(request: &Request) -> Option<u64> {
 /// with the same rounds, and its plan is no worse. With the usual effort or less, the search ends after a round if the plan is
 /// close to its bound ([`Certificate::is_close`](bound::Certificate::is_close)), or, from the third round on, if the round gained
 /// little. A round is half of all evaluations so far or more.
-const ROUNDS: Tuned<[u32; 10]> = Tuned::new([1, 3, 10, 25, 50, 100, 200, 400, 800, 1600]);
+const ROUNDS: Tunable<[u32; 10]> = Tunable::new([1, 3, 10, 25, 50, 100, 200, 400, 800, 1600]);
 
 fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     let Request { effort, .. } = *request;

@@ -1,13 +1,13 @@
 //! Neighbourhood of the search: moves from one choice to another.
 
 use lmsc_ir::rng::{Rng, Source};
-use lmsc_schedule::tuned::Tuned;
+use lmsc_schedule::tuned::Tunable;
 
 use super::Search;
 use super::candidates::{Choice, Fate};
 
 /// Maximum number of tensors exchanged for one.
-const MOST_EXCHANGED: Tuned<usize> = Tuned::new(8);
+const MOST_EXCHANGED: Tunable<usize> = Tunable::new(8);
 
 impl Search<'_> {
     /// Applies a random move to the choice.

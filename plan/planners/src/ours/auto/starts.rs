@@ -1,14 +1,14 @@
 //! Choices from which the search starts.
 
 use lmsc_schedule::problem::TensorId;
-use lmsc_schedule::tuned::Tuned;
+use lmsc_schedule::tuned::Tunable;
 
 use super::Search;
 use super::candidates::{Candidate, Choice, Fate};
 use crate::ours::remat::Dropped;
 
 /// Numbers of segments into which the forward phase is cut for initial choices.
-const SEGMENTS: Tuned<[u64; 8]> = Tuned::new([2, 4, 7, 11, 16, 24, 36, 64]);
+const SEGMENTS: Tunable<[u64; 8]> = Tunable::new([2, 4, 7, 11, 16, 24, 36, 64]);
 
 impl Search<'_> {
     /// Constructed choices, each once: the cheapest per byte, the best at a price, and both without the tensors that cross
