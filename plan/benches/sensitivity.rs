@@ -83,7 +83,7 @@ fn main() {
         for doubled in [false, true] {
             let effect = |(case, usual, place): &(&Case, &Usual, DefinedAt)| {
                 worked();
-                let found = with(*place, doubled, &case.run);
+                let found = with(place, doubled, &case.run);
                 (worse(case, usual.result, found), worked(), usual.work)
             };
             let _ = write!(row, " {} |", Effect::of(&judges.iter().map(effect).collect::<Vec<_>>()));
