@@ -82,6 +82,8 @@ struct Sorted<K> {
     /// By span of the line, its place in the order, unless it has no key.
     places: Vec<Option<u32>>,
     present: Present,
+    /// Number of keys of a moment of which none is left out.
+    nearest: usize,
 }
 
 impl<K: Copy + Ord> Sorted<K> {
@@ -95,7 +97,8 @@ impl<K: Copy + Ord> Sorted<K> {
             places[index] = Some(place as u32);
         }
         let present = Present::none_of(keyed.len());
-        Sorted { keys: keyed.into_iter().map(|(key, _)| key).collect(), places, present }
+        let nearest = (NEAREST / line.len().max(1) as usize).max(NEAREST_OF_MOMENT);
+        Sorted { nearest, keys: keyed.into_iter().map(|(key, _)| key).collect(), places, present }
     }
 
     /// Sets the bytes of a span: 0 if it does not contain the moment.
@@ -105,8 +108,8 @@ impl<K: Copy + Ord> Sorted<K> {
         }
     }
 
-    /// Keys at which the spans up to it have more than this number of bytes, with these spans: the first [`NEAREST`] of them, then
-    /// ever fewer.
+    /// Keys at which the spans up to it have more than this number of bytes, with these spans: the nearest of them, then ever
+    /// fewer.
     fn above(&self, bytes: u64) -> impl Iterator<Item = (K, Node)> {
         let (mut above, mut count) = (bytes, 0);
         std::iter::from_fn(move || {
@@ -116,15 +119,17 @@ impl<K: Copy + Ord> Sorted<K> {
             let upto = self.present.before(end);
             count += 1;
             let over = upto.bytes - bytes;
-            above = upto.bytes + if count < NEAREST { 0 } else { over / SPARSENESS };
+            above = upto.bytes + if count < self.nearest { 0 } else { over / SPARSENESS };
             Some((key, upto))
         })
     }
 }
 
-/// Number of links from or to a moment that are all looked at; of the others, each spans a part more bytes than the last. All of
-/// them are as many as the tensors at every moment: in a graph of 100,000 operators, a third of the time of planning.
-const NEAREST: usize = 32;
+/// A limit on the links of all moments together that are all looked at, and the least number of each moment; of the others, each
+/// spans a part more bytes than the last. In a graph of 100,000 operators, all of them took a third of the time of planning; with
+/// some 2,000 operators or fewer, none is left out.
+const NEAREST: usize = 2_000_000;
+const NEAREST_OF_MOMENT: usize = 32;
 const SPARSENESS: u64 = 8;
 
 /// The reason for the lower bound on the start of a moment.

@@ -165,7 +165,7 @@ fn a_plan_for_other_times_says_for_which_target() {
     // The sum is the same, but not the parts.
     let (one, other) = (problem.ops[0].nanos, problem.ops[1].nanos);
     (problem.ops[0].nanos, problem.ops[1].nanos) = (one + other, 0);
-    assert!(refused(&problem).starts_with("it was made for other times (target `a`): Op(0) takes"));
+    assert!(refused(&problem).starts_with("it was made for other times (target `a`): operator 0 takes"));
     problem.ops[1].nanos = 1;
     assert!(refused(&problem).contains("it belongs to another target or profile"));
 }
