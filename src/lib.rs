@@ -517,8 +517,20 @@ fn pass_cx(args: &PlanArgs, machine: PassCx, graph: &Graph) -> Result<PassCx, Er
     let machine = PassCx { target, profile, workspaces, least_workspaces, ..args.pass_cx() };
     let cx = with_budgets(machine, graph, args.budget, args.host_budget)?;
     match &args.given {
-        Some(path) => Ok(given_plan(path)?.applied(cx)),
+        Some(path) => stated(given_plan(path)?.applied(cx)),
         None => Ok(cx),
+    }
+}
+
+/// The context, unless it is for a schedule and has no budget: a plan says its own.
+pub(crate) fn stated(cx: PassCx) -> Result<PassCx, Error> {
+    match &cx.given {
+        Some(given) if cx.budget.is_none() => {
+            let message = "it is a schedule, which does not say for how many bytes it is";
+            Err(Error::in_file(Code::Option, Path::new(&given.name), message)
+                .with_help("give the bytes with --budget"))
+        }
+        _ => Ok(cx),
     }
 }
 

@@ -31,7 +31,7 @@ use crate::report::ProfileFacts;
 use crate::view::{self, Ladder, Names, Numbers, OfModel};
 use crate::{
     Code, DEFAULT_PLANNER, Error, Loaded, as_it_is, given_plan, knows_ranges, look, machine, smaller_step,
-    with_budgets, with_floors,
+    stated, with_budgets, with_floors,
 };
 
 /// The plan of one planner, in numbers. Times are milliseconds.
@@ -118,17 +118,6 @@ struct ReplayedFacts {
     mean_ms: f64,
     most_ms: f64,
     peak_bytes: u64,
-}
-
-/// The context, unless it is for a schedule and has no budget: a plan says its own.
-fn stated(cx: PassCx) -> Result<PassCx, Error> {
-    match &cx.given {
-        Some(given) if cx.budget.is_none() => {
-            let message = format!("{}: a schedule does not say for how many bytes it is", given.name);
-            Err(Error::new(Code::Option, message).with_help("give the bytes, with --memory"))
-        }
-        _ => Ok(cx),
-    }
 }
 
 /// What is told of a model that a plan rewrote.
