@@ -91,8 +91,8 @@ struct Answer {
     /// A hash of the model after the plan rewrote it: the hash that `lmsc MODEL` prints for the same question.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
-    /// Of a model, the most device bytes at once without the plan and with it, as `lmsc MODEL` reports them for its order of nodes in
-    /// any timing; `peak_bytes` is what the planned times need.
+    /// Of a model: the most device bytes at once, without the plan and with it. As `lmsc MODEL` reports them, they hold for the order
+    /// of the nodes and for any duration of the operators. `peak_bytes` holds for the planned times only.
     #[serde(skip_serializing_if = "Option::is_none")]
     model_peak_bytes: Option<[u64; 2]>,
     /// Number of samples of a step of a model, where its sizes say it.
