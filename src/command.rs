@@ -118,9 +118,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>, defaults: &Defaults) -> 
         Ok(cli) => return if_command(cli, &commands),
         Err(error) => error,
     };
-    let mut error = error;
-    // It advises to give the option as a model's name.
-    error.remove(ContextKind::Suggested);
+    let error = without_value_tip(error);
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(message) = negative(&arguments, &error)
     {
@@ -138,6 +136,17 @@ fn parse(arguments: impl IntoIterator<Item = OsString>, defaults: &Defaults) -> 
         None => format!("unexpected argument '{extra}' found; one model is compiled at a time"),
     };
     Err(shaped(&arguments).error(ErrorKind::UnknownArgument, message))
+}
+
+/// The error without the tip that an unknown option may be meant as a value, as a model's name; other tips stay.
+fn without_value_tip(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
+        tips.retain(|tip| !tip.to_string().contains("as a value"));
+        if !tips.is_empty() {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        }
+    }
+    error
 }
 
 /// The clap command for these arguments.
