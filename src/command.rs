@@ -116,9 +116,8 @@ fn parse(arguments: impl IntoIterator<Item = OsString>, defaults: &Defaults) -> 
     let parsed = defaults.applied(shaped(&arguments)).try_get_matches_from_mut(&arguments);
     let error = match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => return if_command(cli, &commands),
-        Err(error) => error,
+        Err(error) => without_value_tip(error),
     };
-    let error = without_value_tip(error);
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(message) = negative(&arguments, &error)
     {

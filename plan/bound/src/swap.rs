@@ -29,6 +29,7 @@
 use std::cmp::Reverse;
 
 use lmsc_schedule::problem::Problem;
+use lmsc_schedule::tuned::Tunable;
 
 use super::line::{Line, Span};
 use super::present::{Node, Present};
@@ -97,7 +98,7 @@ impl<K: Copy + Ord> Sorted<K> {
             places[index] = Some(place as u32);
         }
         let present = Present::none_of(keyed.len());
-        let nearest = (NEAREST / line.len().max(1) as usize).max(NEAREST_OF_MOMENT);
+        let nearest = (NEAREST_LINKS.get() / line.len().max(1) as usize).max(1);
         Sorted { nearest, keys: keyed.into_iter().map(|(key, _)| key).collect(), places, present }
     }
 
@@ -108,8 +109,8 @@ impl<K: Copy + Ord> Sorted<K> {
         }
     }
 
-    /// Keys at which the spans up to it have more than this number of bytes, with these spans: the nearest of them, then ever
-    /// fewer.
+    /// Keys at which the spans up to it have more than this number of bytes, with these spans: the nearest of them; then the spans
+    /// of each have an eighth more bytes beyond that number than those of the last.
     fn above(&self, bytes: u64) -> impl Iterator<Item = (K, Node)> {
         let (mut above, mut count) = (bytes, 0);
         std::iter::from_fn(move || {
@@ -119,18 +120,15 @@ impl<K: Copy + Ord> Sorted<K> {
             let upto = self.present.before(end);
             count += 1;
             let over = upto.bytes - bytes;
-            above = upto.bytes + if count < self.nearest { 0 } else { over / SPARSENESS };
+            above = upto.bytes + if count < self.nearest { 0 } else { over / 8 };
             Some((key, upto))
         })
     }
 }
 
-/// A limit on the links of all moments together that are all looked at, and the least number of each moment; of the others, each
-/// spans a part more bytes than the last. In a graph of 100,000 operators, all of them took a third of the time of planning; with
-/// some 2,000 operators or fewer, none is left out.
-const NEAREST: usize = 2_000_000;
-const NEAREST_OF_MOMENT: usize = 32;
-const SPARSENESS: u64 = 8;
+/// Number of links of all moments together, the nearest of each, that are all looked at. With some 2,000 operators or fewer, these
+/// are all; with 100,000, all took a third of the time of planning.
+const NEAREST_LINKS: Tunable<usize> = Tunable::new(2_000_000);
 
 /// The reason for the lower bound on the start of a moment.
 #[derive(Clone, Copy, Debug)]
