@@ -85,12 +85,6 @@ impl<'a> Watcher<'a> {
         Ok(())
     }
 
-    /// Whether the loss of the step with this number is printed: all of up to a hundred steps, about a hundred of more. JSON has all.
-    fn shows(&self, number: u64) -> bool {
-        const LINES: u64 = 100;
-        number <= 1 || number.is_multiple_of(self.steps.div_ceil(LINES).max(1))
-    }
-
     /// Prints the loss of the last step, with this number.
     pub(super) fn tell_last(&mut self, number: u64) {
         if let (Some(out), Some(_), Some(loss)) = (&mut self.out, &self.loss, self.losses.last()) {
@@ -120,8 +114,7 @@ impl StepObserver for Watcher<'_> {
         let loss = self.loss.as_ref().and_then(|loss| turn.output(loss)).and_then(|bytes| float(&bytes));
         if let Some(loss) = loss {
             self.losses.push(loss);
-            let shown = self.shows(turn.number);
-            if let Some(out) = self.out.as_mut().filter(|_| shown) {
+            if let Some(out) = &mut self.out {
                 // The reader of a pipe may have closed it.
                 _ = writeln!(out, "step {}: loss {loss}", turn.number);
             }
