@@ -74,7 +74,7 @@ pub(crate) fn value(out: &mut String, ty: &Type, host: bool) {
     }
 }
 
-/// The items, with `, ` between them.
+/// The items with commas between them, eight on a line: few operations have more.
 pub(crate) fn separated<T>(
     out: &mut String,
     items: impl IntoIterator<Item = T>,
@@ -82,18 +82,20 @@ pub(crate) fn separated<T>(
 ) {
     for (i, item) in items.into_iter().enumerate() {
         if i > 0 {
-            comma(out);
+            out.push_str(if i % 8 == 0 { NEXT_LINE } else { ", " });
         }
         print(out, item);
     }
 }
 
-/// A comma, and a new line where this one is long: the signature of a real graph has hundreds of items.
+/// A comma, and a new line where this one is long: the function of a real graph has hundreds of arguments with long attributes.
 pub(crate) fn comma(out: &mut String) {
     const LONG: usize = 120;
     let line = out.len() - out.rfind('\n').map_or(0, |at| at + 1);
-    out.push_str(if line > LONG { ",\n      " } else { ", " });
+    out.push_str(if line > LONG { NEXT_LINE } else { ", " });
 }
+
+const NEXT_LINE: &str = ",\n      ";
 
 /// A string in quotes: printable ASCII as it is, every other byte in hexadecimal.
 pub(crate) fn quoted(out: &mut String, bytes: &[u8]) {
