@@ -172,11 +172,13 @@ impl States {
     }
 }
 
-/// The last lines of a step's output.
+/// The tests that failed anywhere in a step's output, and its last lines.
 fn last_lines(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
     let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+    let (before, last) = lines.split_at(lines.len().saturating_sub(LAST_LINES));
+    let failed = before.iter().filter(|line| line.starts_with("test ") && line.ends_with("... FAILED"));
+    failed.chain(last).copied().collect::<Vec<&str>>().join("\n")
 }
 
 #[cfg(test)]
