@@ -259,7 +259,7 @@ const PART: &str = "LMSC_PART";
 /// As it is, in less memory and replayed as a graph: the same numbers as on the host but for rounding, and the same bits
 /// whatever the plan.
 ///
-/// A process has one driver, which mostly waits where it is told to be slow: so each processor runs two processes.
+/// A process has one driver: so each processor runs a process.
 #[test]
 fn steps_of_small_models_compute_what_the_host_computes() {
     let Some((driver, _used)) = driver() else { return };
@@ -274,7 +274,7 @@ fn steps_of_small_models_compute_what_the_host_computes() {
         println!("\n{PART} {:?}", small_models(driver, part.parse().unwrap(), parts.parse().unwrap(), tell));
         return;
     }
-    let parts = 2 * std::thread::available_parallelism().map_or(1, usize::from);
+    let parts = std::thread::available_parallelism().map_or(1, usize::from);
     let this = ["steps_of_small_models_compute_what_the_host_computes", "--exact", "--nocapture"];
     let children: Vec<_> = (0..parts)
         .map(|part| {

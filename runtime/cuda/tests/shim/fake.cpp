@@ -5,6 +5,7 @@
 // which copies to the device in a stream that runs kernels, too, are one for themselves;
 // FAKECUDA_SLOW: the same of kernels, copies to the host and copies to the device, such as "0 200 0". Besides, operations are
 // held up for random times, which follow from fakecuda_seed, or FAKECUDA_SEED, and from the order in which they are given.
+// Times of fakecuda_slow and random ones are over where nothing else happens; those of FAKECUDA_SLOW pass by the clock.
 // FAKECUDA_MAPS=0: the device cannot map chunks. FAKECUDA_REGISTER=0: the system pins no memory of the process.
 #include <dlfcn.h>
 
@@ -33,7 +34,7 @@
 #include <unistd.h>
 
 extern "C" int shim_launch(const char* name, unsigned blocks, unsigned threads, void** args);
-extern "C" const char* shim_kernel(unsigned index);
+extern "C" bool shim_has(const char* name);
 extern "C" unsigned shim_words(const char* name, unsigned index);
 extern "C" void shim_module(const char* name);
 
@@ -69,36 +70,98 @@ unsigned jitter() {
     return x & 3 ? 0 : (x >> 2) % 80;
 }
 
+using Time = std::chrono::steady_clock::time_point;
+
+// A thread that waits for streams.
+struct Waiter {
+    std::function<bool()> over;
+    bool is_stream, released = false;
+};
+
+// What streams and those who wait for them have in common. The time of the device is the clock's and what was skipped: where
+// every stream waits, and the host for one of them, the first operation that takes its time ends at once.
+struct Device {
+    std::mutex mutex;
+    std::condition_variable changed;
+    // Streams that have something to do and do not wait, and threads of the host that wait.
+    unsigned busy = 0, hosts = 0;
+    std::vector<Waiter*> waiters;
+    // When the operations end that take their time.
+    std::multiset<Time> ends;
+    Time::duration skipped{};
+
+    Time now() const { return std::chrono::steady_clock::now() + skipped; }
+
+    // Releases those who no longer need to wait, and skips the time in which nothing happens. The mutex is held.
+    void settle() {
+        for (Waiter* waiter : waiters) {
+            if (waiter->released || !waiter->over()) continue;
+            waiter->released = true;
+            if (waiter->is_stream) busy++;
+            else hosts--;
+        }
+        if (busy == 0 && hosts > 0 && !ends.empty() && !slowed) {
+            const Time::duration rest = *ends.begin() - now();
+            if (rest > Time::duration::zero()) skipped += rest;
+        }
+        changed.notify_all();
+    }
+    void wait(std::function<bool()> over, bool is_stream) {
+        std::unique_lock<std::mutex> guard(mutex);
+        if (over()) return;
+        Waiter waiter{std::move(over), is_stream};
+        waiters.push_back(&waiter);
+        if (is_stream) busy--;
+        else hosts++;
+        settle();
+        changed.wait(guard, [&] { return waiter.released; });
+        waiters.erase(std::find(waiters.begin(), waiters.end(), &waiter));
+    }
+    // A stream's operation takes this time.
+    void take(std::chrono::microseconds time) {
+        std::unique_lock<std::mutex> guard(mutex);
+        const auto end = ends.insert(now() + time);
+        busy--;
+        settle();
+        while (now() < *end) changed.wait_for(guard, *end - now());
+        ends.erase(end);
+        busy++;
+    }
+};
+Device& device = *new Device;
+
 void linger(Kind kind, unsigned jitter) {
-    const unsigned micros = slow[kind] + jitter;
-    // Who sleeps at all does so for longer than short times.
-    if (jitter && micros < 30) std::this_thread::yield();
-    else if (micros) std::this_thread::sleep_for(std::chrono::microseconds(micros));
+    if (const unsigned micros = slow[kind] + jitter) device.take(std::chrono::microseconds(micros));
 }
 
 // How often something was recorded, and how often that has come.
 struct Event {
-    std::mutex mutex;
-    std::condition_variable changed;
     uint64_t recorded = 0, done = 0;
-    std::chrono::steady_clock::time_point at;
+    Time at;
     bool times = false;
     // The stream that is written down, where it was recorded last.
     struct Stream* captured = nullptr;
 
-    void finish(uint64_t ticket) {
-        std::lock_guard<std::mutex> guard(mutex);
-        at = std::chrono::steady_clock::now();
-        if (ticket > done) done = ticket;
-        changed.notify_all();
+    uint64_t last() {
+        std::lock_guard<std::mutex> guard(device.mutex);
+        return recorded;
     }
-    void wait(uint64_t ticket) {
-        std::unique_lock<std::mutex> guard(mutex);
-        changed.wait(guard, [&] { return done >= ticket; });
+    uint64_t record() {
+        std::lock_guard<std::mutex> guard(device.mutex);
+        return ++recorded;
+    }
+    void finish(uint64_t ticket) {
+        std::lock_guard<std::mutex> guard(device.mutex);
+        at = device.now();
+        if (ticket > done) done = ticket;
+        device.settle();
+    }
+    void wait(uint64_t ticket, bool is_stream) {
+        device.wait([this, ticket] { return done >= ticket; }, is_stream);
     }
     // When it came last, if all of it has come.
-    int reached(std::chrono::steady_clock::time_point* when) {
-        std::lock_guard<std::mutex> guard(mutex);
+    int reached(Time* when) {
+        std::lock_guard<std::mutex> guard(device.mutex);
         *when = at;
         return !times || recorded == 0 ? INVALID : done < recorded ? NOT_READY : OK;
     }
@@ -112,8 +175,6 @@ struct Graph {
 };
 
 struct Stream {
-    std::mutex mutex;
-    std::condition_variable changed;
     std::deque<Work> queue;
     bool ends = false, busy = false;
     // Whether it was given kernels.
@@ -123,26 +184,30 @@ struct Stream {
 
     Stream() : thread([this] { run(); }) {}
     ~Stream() {
+        drain();
         {
-            std::lock_guard<std::mutex> guard(mutex);
+            std::lock_guard<std::mutex> guard(device.mutex);
             ends = true;
+            device.changed.notify_all();
         }
-        changed.notify_all();
         thread.join();
     }
     void run() {
-        std::unique_lock<std::mutex> guard(mutex);
+        std::unique_lock<std::mutex> guard(device.mutex);
         for (;;) {
-            changed.wait(guard, [&] { return ends || !queue.empty(); });
+            device.changed.wait(guard, [&] { return ends || !queue.empty(); });
             if (queue.empty()) return;
-            Work work = std::move(queue.front());
-            queue.pop_front();
-            busy = true;
-            guard.unlock();
-            work();
-            guard.lock();
+            while (!queue.empty()) {
+                Work work = std::move(queue.front());
+                queue.pop_front();
+                guard.unlock();
+                work();
+                work = nullptr;
+                guard.lock();
+            }
             busy = false;
-            changed.notify_all();
+            device.busy--;
+            device.settle();
         }
     }
     void push(Work work) {
@@ -150,15 +215,14 @@ struct Stream {
             graph->works.push_back(std::move(work));
             return;
         }
-        {
-            std::lock_guard<std::mutex> guard(mutex);
-            queue.push_back(std::move(work));
-        }
-        changed.notify_all();
+        std::lock_guard<std::mutex> guard(device.mutex);
+        queue.push_back(std::move(work));
+        if (!busy) device.busy++;
+        busy = true;
+        device.changed.notify_all();
     }
     void drain() {
-        std::unique_lock<std::mutex> guard(mutex);
-        changed.wait(guard, [&] { return queue.empty() && !busy; });
+        device.wait([this] { return !busy; }, false);
     }
 };
 
@@ -344,11 +408,7 @@ API int cuEventRecord(EventRef* handle, Stream* stream) {
         return OK;
     }
     event->captured = nullptr;
-    uint64_t ticket;
-    {
-        std::lock_guard<std::mutex> guard(event->mutex);
-        ticket = ++event->recorded;
-    }
+    const uint64_t ticket = event->record();
     stream->push([event, ticket] { event->finish(ticket); });
     return OK;
 }
@@ -362,26 +422,17 @@ API int cuStreamWaitEvent(Stream* stream, EventRef* handle, unsigned) {
     }
     // Who is written down may not wait for what is not.
     if (stream->graph) return INVALID;
-    uint64_t ticket;
-    {
-        std::lock_guard<std::mutex> guard(event->mutex);
-        ticket = event->recorded;
-    }
-    stream->push([event, ticket] { event->wait(ticket); });
+    const uint64_t ticket = event->last();
+    stream->push([event, ticket] { event->wait(ticket, true); });
     return OK;
 }
 API int cuEventSynchronize(EventRef* handle) {
     EventRef event = *handle;
-    uint64_t ticket;
-    {
-        std::lock_guard<std::mutex> guard(event->mutex);
-        ticket = event->recorded;
-    }
-    event->wait(ticket);
+    event->wait(event->last(), false);
     return OK;
 }
 API int cuEventElapsedTime_v2(float* milliseconds, EventRef* from, EventRef* to) {
-    std::chrono::steady_clock::time_point begun, ended;
+    Time begun, ended;
     if (int error = (*from)->reached(&begun)) return error;
     if (int error = (*to)->reached(&ended)) return error;
     *milliseconds = std::chrono::duration<float, std::milli>(ended - begun).count();
@@ -616,9 +667,7 @@ API int cuModuleGetFunction(std::string** function, std::string* module, const c
     std::lock_guard<std::mutex> guard(all);
     auto known = functions.find(full);
     if (known == functions.end()) {
-        bool is_there = false;
-        for (unsigned i = 0; const char* kernel = shim_kernel(i); i++) is_there = is_there || full == kernel;
-        if (!is_there) return NOT_FOUND;
+        if (!shim_has(full.c_str())) return NOT_FOUND;
         known = functions.emplace(full, new std::string(full)).first;
     }
     *function = known->second;

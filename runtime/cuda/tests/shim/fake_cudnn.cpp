@@ -3,6 +3,7 @@
 // what the real one refuses, and to run what is not deterministic; of the workspace an algorithm needs all, and writes over
 // it before and after.
 #include <initializer_list>
+#include <vector>
 
 #include "fake_library.h"
 
@@ -142,6 +143,11 @@ void convolve(const void* data) {
     auto w = [&](int64_t g, int64_t o, int64_t i, int64_t tap) {
         return Place{work.w, ((g * s.outer + o) * s.inner + i) * taps + tap, work.element};
     };
+    // By tap and place, the pixel that is met; by tap and pixel, the place.
+    std::vector<int64_t> met;
+    for (int64_t tap = 0; tap < taps; tap++)
+        for (int64_t at = 0; at < (work.kind == DATA ? pixels : places); at++)
+            met.push_back(work.kind == DATA ? position(s, tap, at) : pixel(s, tap, at));
     memset(work.workspace, 0xff, work.bytes);
     for (int64_t g = 0; g < s.groups; g++) {
         if (work.kind == FORWARD)
@@ -151,7 +157,7 @@ void convolve(const void* data) {
                         Sum sum(work.round);
                         for (int64_t i = 0; i < s.inner; i++)
                             for (int64_t tap = 0; tap < taps; tap++) {
-                                const int64_t at = pixel(s, tap, place);
+                                const int64_t at = met[tap * places + place];
                                 sum.add(w(g, o, i, tap), at < 0 ? 0 : (float)x(n, g, i, at));
                             }
                         y(n, g, o, place) = sum.total + sum.sum;
@@ -163,7 +169,7 @@ void convolve(const void* data) {
                         Sum sum(work.round);
                         for (int64_t o = 0; o < s.outer; o++)
                             for (int64_t tap = 0; tap < taps; tap++) {
-                                const int64_t place = position(s, tap, at);
+                                const int64_t place = met[tap * pixels + at];
                                 sum.add(w(g, o, i, tap), place < 0 ? 0 : (float)y(n, g, o, place));
                             }
                         x(n, g, i, at) = sum.total + sum.sum;
@@ -175,7 +181,7 @@ void convolve(const void* data) {
                         Sum sum(work.round);
                         for (int64_t n = 0; n < s.batch; n++)
                             for (int64_t place = 0; place < places; place++) {
-                                const int64_t at = pixel(s, tap, place);
+                                const int64_t at = met[tap * places + place];
                                 sum.add(y(n, g, o, place), at < 0 ? 0 : (float)x(n, g, i, at));
                             }
                         w(g, o, i, tap) = sum.total + sum.sum;

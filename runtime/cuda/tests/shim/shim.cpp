@@ -306,6 +306,8 @@ extern "C" const char* shim_kernel(unsigned index) {
     return nullptr;
 }
 
+extern "C" bool shim_has(const char* name) { return shim::kernels().count(name) > 0; }
+
 // How many words the index-th argument of a kernel has; 0 behind the last one.
 extern "C" unsigned shim_words(const char* name, unsigned index) {
     auto found = shim::kernels().find(name);
