@@ -51,6 +51,8 @@ pub struct Acts {
     pub nanos: Vec<u64>,
     /// By activity, the number of its engine.
     pub engine: Vec<u8>,
+    /// By engine, the time of its activities together, in nanoseconds.
+    pub engine_nanos: [u64; 3],
     /// By activity, those that end before it starts.
     pub before: Lists<ActId, ActId>,
     /// By activity, those that start after it has ended.
@@ -174,12 +176,7 @@ impl Acts {
 
     /// The total time of the busiest engine, in nanoseconds: a lower bound on the makespan.
     pub(crate) fn least_nanos(&self) -> u64 {
-        let mut engines = [0; 3];
-        self.engine
-            .iter()
-            .zip(&self.nanos)
-            .for_each(|(engine, nanos)| engines[usize::from(*engine)] += nanos);
-        engines.into_iter().max().unwrap_or(0)
+        self.engine_nanos.into_iter().max().unwrap_or(0)
     }
 
     /// The number of activities.
@@ -344,6 +341,7 @@ impl<'a> Builder<'a> {
                 Act::Do(Instruction::In(p)) => (in_engine, link.in_nanos(self.absences.pieces[p].len())),
             };
             self.acts.engine.push(engine);
+            self.acts.engine_nanos[usize::from(engine)] += nanos;
             self.acts.nanos.push(nanos);
         }
         self.ins.sort_unstable();

@@ -83,7 +83,7 @@ fn improve(
     }
 }
 
-/// The makespan after one round of [`justify`], or none if it is far above the limit.
+/// The makespan after one round of [`justify`], or none if it exceeds the limit, or is likely to.
 ///
 /// # Errors
 /// As for [`justify`].
@@ -94,21 +94,26 @@ pub fn justified_within(
     budget: u64,
     limit: u64,
 ) -> Result<Option<u64>, Stuck> {
-    let times = simulator.run(acts, order, budget, Direction::Forward)?;
-    if times.makespan == acts.least_nanos() {
-        return Ok(Some(times.makespan));
-    }
-    let late = by_end_descending(acts, order, &times);
-    let Ok(from_the_end) = simulator.run(acts, &late, budget, Direction::Backward) else {
-        return Ok(Some(times.makespan));
-    };
-    // The shift to the left afterwards seldom gains as much.
-    if times.makespan.min(from_the_end.makespan) > limit.saturating_add(limit / 64) {
+    if acts.least_nanos() > limit {
         return Ok(None);
     }
+    let times = simulator.run(acts, order, budget, Direction::Forward)?;
+    let makespan = times.makespan;
+    if makespan == acts.least_nanos() {
+        return Ok(Some(makespan));
+    }
+    let known = (makespan <= limit).then_some(makespan);
+    let late = by_end_descending(acts, order, &times);
+    // The shift to the left afterwards seldom gains more.
+    let far = limit.saturating_add(limit / 64);
+    let far = if makespan > far { far } else { u64::MAX };
+    let Ok(from_the_end) = simulator.run_within(acts, &late, budget, Direction::Backward, far) else {
+        return Ok(known);
+    };
+    let Some(from_the_end) = from_the_end else { return Ok(None) };
     let early = by_end_descending(acts, &late, &from_the_end);
-    let left = simulator.run(acts, &early, budget, Direction::Forward);
-    Ok(Some(left.map_or(times.makespan, |left| left.makespan.min(times.makespan))))
+    let left = simulator.run_within(acts, &early, budget, Direction::Forward, known.unwrap_or(limit));
+    Ok(left.ok().flatten().map(|left| left.makespan).or(known))
 }
 
 /// Sorts by end, the last first; of equal ends, the last in the order first. `Act::Start` and `Act::End` change places.

@@ -1,7 +1,6 @@
 //! Computes the makespan of a plan.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 
 use cranelift_entity::{EntityRef, PrimaryMap};
 
@@ -51,6 +50,8 @@ struct Block {
     is_there: bool,
     allocated: u64,
     end: u64,
+    /// The engine of the activity with that end.
+    engine: u8,
 }
 
 impl Simulator {
@@ -63,7 +64,22 @@ impl Simulator {
     /// # Errors
     /// [`Stuck`] at the first activity whose memory never becomes free.
     pub fn run(&mut self, acts: &Acts, order: &[ActId], budget: u64, way: Direction) -> Result<Times, Stuck> {
-        self.execute::<false>(acts, order, budget, way)
+        self.execute::<false>(acts, order, budget, way, u64::MAX).map(Option::unwrap_or_default)
+    }
+
+    /// [`Simulator::run`], or none if the makespan exceeds the limit: the run ends where what is left to do takes too long.
+    ///
+    /// # Errors
+    /// [`Stuck`], as for [`Simulator::run`], if the run gets there.
+    pub fn run_within(
+        &mut self,
+        acts: &Acts,
+        order: &[ActId],
+        budget: u64,
+        way: Direction,
+        limit: u64,
+    ) -> Result<Option<Times>, Stuck> {
+        self.execute::<false>(acts, order, budget, way, limit)
     }
 
     /// Like [`Simulator::run`], but an allocation need not wait for earlier ones in the order if from its time on there is
@@ -80,7 +96,7 @@ impl Simulator {
         budget: u64,
         way: Direction,
     ) -> Result<Times, Stuck> {
-        self.execute::<true>(acts, order, budget, way)
+        self.execute::<true>(acts, order, budget, way, u64::MAX).map(Option::unwrap_or_default)
     }
 
     fn execute<const FILL: bool>(
@@ -89,7 +105,8 @@ impl Simulator {
         order: &[ActId],
         budget: u64,
         way: Direction,
-    ) -> Result<Times, Stuck> {
+        limit: u64,
+    ) -> Result<Option<Times>, Stuck> {
         let count = acts.len();
         tuned::work(count);
         let mut times = Times { start: vec![0; count], end: vec![0; count], makespan: 0 };
@@ -101,14 +118,17 @@ impl Simulator {
                 is_there: false,
                 allocated: 0,
                 end: 0,
+                engine: 0,
             }),
         );
         self.memory.clear();
         let waits = if way == Direction::Forward { &acts.before } else { &acts.after };
         let mut free_at = [0u64; 3];
+        // By engine, the time of its activities that have not run yet.
+        let mut left = acts.engine_nanos;
         for &act in order {
-            let engine = &mut free_at[acts.engine[act.index()] as usize];
-            let mut at = *engine;
+            let engine = acts.engine[act.index()];
+            let mut at = free_at[usize::from(engine)];
             for before in waits.of(act) {
                 at = at.max(times.end[before.index()]);
             }
@@ -124,8 +144,13 @@ impl Simulator {
             if need > 0 {
                 at = self.memory.allocate::<FILL>(at, need, budget).ok_or(Stuck(act))?;
             }
-            let end = at + acts.nanos[act.index()];
-            *engine = end;
+            let nanos = acts.nanos[act.index()];
+            let end = at + nanos;
+            left[usize::from(engine)] -= nanos;
+            if end + left[usize::from(engine)] > limit {
+                return Ok(None);
+            }
+            free_at[usize::from(engine)] = end;
             times.start[act.index()] = at;
             times.end[act.index()] = end;
             times.makespan = times.makespan.max(end);
@@ -134,14 +159,16 @@ impl Simulator {
                 if !block.is_there {
                     (block.is_there, block.allocated) = (true, at);
                 }
-                block.end = block.end.max(end);
+                if end >= block.end {
+                    (block.end, block.engine) = (end, engine);
+                }
                 block.left -= 1;
                 if block.left == 0 {
-                    self.memory.free::<FILL>(block.end, block.bytes);
+                    self.memory.free::<FILL>(block.end, block.bytes, block.engine);
                 }
             }
         }
-        Ok(times)
+        Ok(Some(times))
     }
 }
 
@@ -152,7 +179,7 @@ struct Memory {
     last: u64,
     used: u64,
     /// The later frees.
-    frees: BinaryHeap<Reverse<(u64, u64)>>,
+    frees: Frees,
     /// Before the last allocation, ascending: a time, and the change of the bytes in use at that time. Bytes in use for no
     /// time have two entries of the same time; an allocation placed before them must fit beside them. Only kept where gaps
     /// are filled.
@@ -181,7 +208,7 @@ impl Memory {
             return Some(self.fill(at, need, budget));
         }
         let mut at = at.max(self.last);
-        while let Some(&Reverse((time, bytes))) = self.frees.peek() {
+        while let Some((engine, (time, bytes))) = self.frees.first() {
             if time > at {
                 if self.used + need <= budget {
                     break;
@@ -193,7 +220,7 @@ impl Memory {
                 self.last = self.last.max(time);
             }
             self.used -= bytes;
-            self.frees.pop();
+            self.frees.of_engine[engine].pop_front();
         }
         if self.used + need > budget {
             return None;
@@ -230,14 +257,44 @@ impl Memory {
         at
     }
 
-    fn free<const FILL: bool>(&mut self, at: u64, bytes: u64) {
+    /// Frees the bytes at that time, the end of an activity of the engine.
+    fn free<const FILL: bool>(&mut self, at: u64, bytes: u64, engine: u8) {
         if !FILL || at >= self.last {
-            self.frees.push(Reverse((at, bytes)));
+            self.frees.push(at, bytes, engine);
             return;
         }
         self.used -= bytes;
         self.before_last -= bytes;
         let place = self.before.partition_point(|&(time, _)| time <= at);
         self.before.insert(place, (at, -(bytes as i64)));
+    }
+}
+
+/// The times at which bytes become free, and how many then.
+#[derive(Debug, Default)]
+struct Frees {
+    /// By engine, ascending. Since an engine's activities end one after another, nearly all frees come last in their queue.
+    of_engine: [VecDeque<(u64, u64)>; 3],
+}
+
+impl Frees {
+    fn clear(&mut self) {
+        self.of_engine.iter_mut().for_each(VecDeque::clear);
+    }
+
+    /// The first free, and its engine.
+    fn first(&self) -> Option<(usize, (u64, u64))> {
+        let first = |engine: usize| Some((engine, *self.of_engine[engine].front()?));
+        (0..3).filter_map(first).min_by_key(|(_, (time, _))| *time)
+    }
+
+    fn push(&mut self, time: u64, bytes: u64, engine: u8) {
+        let queue = &mut self.of_engine[usize::from(engine)];
+        let later = queue.iter().rev().take_while(|(other, _)| *other > time).count();
+        let place = queue.len() - later;
+        match queue.get_mut(place.wrapping_sub(1)) {
+            Some((other, together)) if *other == time => *together += bytes,
+            _ => queue.insert(place, (time, bytes)),
+        }
     }
 }

@@ -59,7 +59,7 @@ pub(super) struct PlanFile {
 
 /// An operator that runs: its position in the problem, and the plan's tensors that this run touches.
 #[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an operator with its number `op`")]
 pub(super) struct OpFile {
     pub(super) op: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -79,6 +79,7 @@ pub(super) enum Does {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(expecting = "a step with `op`, `out` or `in`, `start_ns` and `end_ns`")]
 pub(super) struct StepFile {
     #[serde(flatten)]
     pub(super) does: Does,
@@ -87,7 +88,7 @@ pub(super) struct StepFile {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a range or workspace with its `address`")]
 pub(super) struct SpotFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) from_step: Option<usize>,

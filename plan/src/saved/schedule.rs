@@ -41,6 +41,7 @@ enum Verb {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(expecting = "a step with `do`, `start_ns` and `end_ns`")]
 struct StepFacts {
     #[serde(rename = "do")]
     what: Verb,
@@ -54,6 +55,7 @@ struct StepFacts {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(expecting = "a range or workspace with its `address`")]
 struct SpotFacts {
     /// The index of the step; none for ranges that are resident at the start.
     from_step: Option<usize>,

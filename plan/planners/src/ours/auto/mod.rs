@@ -16,7 +16,7 @@ mod starts;
 use std::cell::LazyCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use candidates::{Candidate, Choice, Fate, candidates};
@@ -717,7 +717,7 @@ struct Known {
 
 /// Identifies an evaluation.
 fn digest(rewritten: &Rewritten, manner: Manner, piece: u64) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = foldhash::quality::FixedState::default().build_hasher();
     (manner as u8, piece, &rewritten.op_origin).hash(&mut hasher);
     rewritten.problem.ops.iter().for_each(|op| op.reads.hash(&mut hasher));
     hasher.finish()
