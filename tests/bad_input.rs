@@ -1042,7 +1042,7 @@ fn large_graphs_take_linear_time_for_onnx_runtime() {
 /// Compiles large graphs into files of this form.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn large_graphs(form: &str) {
-    const N: usize = 30_000;
+    let n = if support::is_thorough() { 30_000 } else { 10_000 };
     let bench = Bench::new();
     let wide = 256i64;
     let mut cases: Vec<(&str, Vec<u8>, &str)> = Vec::new();
@@ -1050,60 +1050,60 @@ fn large_graphs(form: &str) {
     let fixed = "--n-tensors 1000000 --threshold 0 --lb 0 --swap-branches";
 
     let mut star = Builder::new().input("x", &[wide]).node("Exp", "x", "y");
-    for i in 0..N {
+    for i in 0..n {
         star = star.node("Relu", "y", &format!("y{i}"));
     }
     add("one value read by all", star.clone(), fixed);
     let mut star = star;
-    for i in 0..N {
+    for i in 0..n {
         star = star.output(&format!("y{i}"));
     }
     add("as many outputs", star, fixed);
 
-    let all: String = (0..N).map(|i| format!("x{i} ")).collect();
+    let all: String = (0..n).map(|i| format!("x{i} ")).collect();
     let mut inputs = Builder::new();
-    for i in 0..N {
+    for i in 0..n {
         inputs = inputs.input(&format!("x{i}"), &[wide]);
     }
     add("one node with all operands", inputs.node("Sum", &all, "y").output("y"), fixed);
 
     let mut views = Builder::new().input("x", &[wide]).node("Exp", "x", "v0");
-    for i in 0..N {
+    for i in 0..n {
         views = views.node("Identity", &format!("v{i}"), &format!("v{}", i + 1));
     }
-    add("a chain of views", views.output(&format!("v{N}")), fixed);
+    add("a chain of views", views.output(&format!("v{n}")), fixed);
 
     // Forward, and back in the opposite order, each gradient reading one early view of a single tensor.
     let mut returns = Builder::new().input("x", &[wide]).node("Exp", "x", "v0");
-    for i in 0..N / 2 {
+    for i in 0..n / 2 {
         returns = returns.node("Identity", &format!("v{i}"), &format!("v{}", i + 1));
     }
     returns =
         returns.node("ReduceMean", "v0", "loss").output("loss").node("com.microsoft.ReluGrad", "x v0", "g0");
-    for i in 0..N / 2 {
+    for i in 0..n / 2 {
         returns = returns.node("com.microsoft.ReluGrad", &format!("g{i} v{i}"), &format!("g{}", i + 1));
     }
-    add("a return for every view", returns.output(&format!("g{}", N / 2)), "--n-tensors 1000000");
+    add("a return for every view", returns.output(&format!("g{}", n / 2)), "--n-tensors 1000000");
 
     // One forward tensor that every node of a long backward chain reads.
     let mut late = Builder::new().input("x", &[wide]).node("Exp", "x", "a").node("Relu", "a", "b");
     late = late.node("ReduceMean", "b", "loss").output("loss").node("com.microsoft.ReluGrad", "x b", "g0");
-    for i in 0..N {
+    for i in 0..n {
         late = late.node("com.microsoft.ReluGrad", &format!("g{i} a"), &format!("g{}", i + 1));
     }
-    let late = late.output(&format!("g{N}"));
+    let late = late.output(&format!("g{n}"));
     add("one tensor for all gradients", late.clone(), "--n-tensors 1000000");
     add("one tensor for all gradients, tuned", late, "--budget 1");
 
     // Many tensors, whose gradients are all one level deep.
     let mut flat = Builder::new().input("x", &[wide]);
-    for i in 0..N / 2 {
+    for i in 0..n / 2 {
         flat = flat.node("Exp", "x", &format!("a{i}"));
     }
-    let firsts: String = (0..N / 2).map(|i| format!("a{i} ")).collect();
+    let firsts: String = (0..n / 2).map(|i| format!("a{i} ")).collect();
     flat = flat.node("Sum", &firsts, "s").node("ReduceMean", "s", "loss").output("loss");
     flat = flat.node("com.microsoft.ReluGrad", "x s", "g").node("com.microsoft.ReluGrad", "g s", "h");
-    for i in 0..N / 2 {
+    for i in 0..n / 2 {
         flat = flat
             .node("com.microsoft.ReluGrad", &format!("h a{i}"), &format!("g{i}"))
             .output(&format!("g{i}"));
@@ -1113,12 +1113,12 @@ fn large_graphs(form: &str) {
 
     // A variable that all read before one writes it, and as many variables.
     let mut variable = Builder::new().input("w", &[wide]);
-    for i in 0..N {
+    for i in 0..n {
         variable = variable.node("Exp", "w", &format!("e{i}"));
     }
     add("readers of a variable", variable.node("Relu", "e0", "w_new").output("w_new"), fixed);
     let mut variables = Builder::new();
-    for i in 0..N {
+    for i in 0..n {
         variables =
             variables.input(&format!("w{i}"), &[wide]).node("Exp", &format!("w{i}"), &format!("w{i}_new"));
         variables = variables.output(&format!("w{i}_new"));
@@ -1134,19 +1134,19 @@ fn large_graphs(form: &str) {
     add("names of a megabyte", named.output("y"), fixed);
 
     let mut unnamed = Builder::new().input("x", &[wide]).node("Relu", "x", "y").named("same");
-    for i in 0..N {
+    for i in 0..n {
         unnamed = unnamed.node("Relu", "x", &format!("y{i}")).named("same");
     }
     add("nodes of one name", unnamed.output("y"), fixed);
 
     let mut copies = Builder::new().input("x", &[wide]).node("Identity", "x", "v0");
-    for i in 0..N {
+    for i in 0..n {
         copies = copies.node("Identity", &format!("v{i}"), &format!("v{}", i + 1));
     }
-    for i in 0..N / 10 {
+    for i in 0..n / 10 {
         copies = copies.node_with(
             "MaxPoolGrad",
-            &format!("v{N} v{N}"),
+            &format!("v{n} v{n}"),
             &format!("p{i}"),
             &[("kernel_shape", &[2])],
         );
@@ -1156,7 +1156,7 @@ fn large_graphs(form: &str) {
 
     // Half of the tensors leave for the other half.
     let mut halves = Builder::new().input("x", &[wide]);
-    for i in 0..N / 2 {
+    for i in 0..n / 2 {
         halves = halves.node("Exp", "x", &format!("a{i}"));
     }
     halves = halves.node("Sum", &firsts, "s").node("ReduceMean", "s", "loss").output("loss");
@@ -1164,8 +1164,8 @@ fn large_graphs(form: &str) {
     for step in 0..2 {
         halves = halves.node("com.microsoft.ReluGrad", &format!("g{step} s"), &format!("h{step}"));
         let mut sum = String::new();
-        for i in 0..N / 4 {
-            let i = i + step * N / 4;
+        for i in 0..n / 4 {
+            let i = i + step * n / 4;
             halves = halves.node("com.microsoft.ReluGrad", &format!("h{step} a{i}"), &format!("d{i}"));
             sum += &format!("d{i} ");
         }

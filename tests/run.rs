@@ -221,6 +221,25 @@ fn values_are_fed_and_fetched() {
 }
 
 #[test]
+fn names_with_another_prefix_are_explained() {
+    let bench = Bench::new();
+    let graph = "g (float[2] x, float[2] model.a, float[2] model.b) => (float[2] z) { [n] float[2] z = Sum(x, model.a, model.b) }";
+    bench.write("g.lms", graph);
+    let explained = |names: [&str; 2], help: &str| {
+        write(&bench.path("p.safetensors"), &names.map(|name| (name, &[2][..], &[1.0; 2][..])));
+        let outcome = bench.run("run @/g.lms --params @/p.safetensors");
+        assert_eq!(outcome.code, 2);
+        let found = outcome.stderr.split_once("\nhelp: ").map_or("", |(_, found)| found);
+        assert_eq!(found, help, "{outcome:?}");
+    };
+    explained(["a", "b"], "the step's names begin with `model.`; add that to the names in the file\n");
+    let remove = "the names in the file begin with `module.`, those of the step do not; remove it there\n";
+    explained(["module.model.a", "module.model.b"], remove);
+    // One of them is another tensor's.
+    explained(["a", "c"], "");
+}
+
+#[test]
 fn refusals() {
     let bench = Bench::new();
     let check = |name: &str, arguments: &str, code: i32| {

@@ -1,5 +1,6 @@
 //! `lmsc calibrate`: measures operators and copies on the host or a device.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
@@ -55,7 +56,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
         Checked::new(program).map_err(|flaw| Error::ours(format!("the lowered step is not safe: {flaw}")))?;
     // Before the step allocates its memory: a device may not have enough for both.
     let most = budget.map_or(MOST, |budget| (budget.0 / 4).clamp(LEAST, MOST));
-    let link = link_of(device, most).map_err(|e| not_ready(&subject, e))?;
+    let (link, copies) = measured_link(device, most).map_err(|e| not_ready(&subject, e))?;
     let costs = if budget.is_none_or(|budget| budget.0 >= 2 * cuda::Overheads::BYTES) {
         costs_of(device).map_err(|e| not_ready(&subject, e))?
     } else {
@@ -92,6 +93,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     let text = profile.to_json();
     crate::write_atomically(&args.output, |w| w.write_all(text.as_bytes()))?;
     let within = budget.map(|budget| format!(", within {budget}")).unwrap_or_default();
+    let spread = Spread::of(&steps).max(copies);
     let text = format!(
         "{}: {} measured in {}, {:.3} ms each{within}\n{}",
         session.device(),
@@ -100,7 +102,39 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
         median(steps).as_secs_f64() * 1e3,
         link_text(&link)
     );
-    Ok(text + &costs.map(costs_text).unwrap_or_default())
+    Ok(text + &costs.map(costs_text).unwrap_or_default() + &spread.text())
+}
+
+/// How much repeated measurements of the same differ: the time at the third quartile in relation to that at the first.
+#[derive(Clone, Copy)]
+struct Spread(f64);
+
+impl Spread {
+    /// Above this, something else ran on the machine.
+    const LARGE: f64 = 1.25;
+
+    /// Of fewer than four measurements nothing is known.
+    fn of(times: &[Duration]) -> Spread {
+        let mut times = times.to_vec();
+        times.sort_unstable();
+        let quartile = |part: usize| times[part * (times.len() - 1) / 4].as_secs_f64().max(1e-9);
+        Spread(if times.len() < 4 { 1.0 } else { quartile(3) / quartile(1) })
+    }
+
+    fn max(self, other: Spread) -> Spread {
+        Spread(self.0.max(other.0))
+    }
+
+    /// A line that says what to do where the spread is large; else nothing.
+    fn text(self) -> String {
+        if self.0 < Spread::LARGE {
+            return String::new();
+        }
+        let percent = (self.0 - 1.0) * 100.0;
+        format!(
+            "The same differs by {percent:.0} % from one measurement to the next: measure again when nothing else runs.\n"
+        )
+    }
 }
 
 /// The share of a GPU's free memory for which a step is planned that needs more; the rest is for libraries and
@@ -189,6 +223,11 @@ fn costs_of(device: Device) -> Result<Option<cuda::Overheads>, RunError> {
 
 /// The bandwidths and latency between the device and the host, measured with copies of at most `most` bytes.
 pub(crate) fn link_of(device: Device, most: u64) -> Result<TargetLink, RunError> {
+    measured_link(device, most).map(|(link, _)| link)
+}
+
+/// The link, and by how much copies of the same size differ.
+fn measured_link(device: Device, most: u64) -> Result<(TargetLink, Spread), RunError> {
     match device {
         Device::Host => std::thread::scope(|scope| {
             let threads = [Copier::new(scope, Stream::Out)?, Copier::new(scope, Stream::In)?];
@@ -208,14 +247,18 @@ pub(crate) const LEAST: u64 = 256;
 pub(crate) const MOST: u64 = 32 << 20;
 
 /// The link that fits the copy times of `time`, which gets the direction, the bytes, and whether the other
-/// direction is busy.
+/// direction is busy; and by how much its times for the largest copies differ.
 fn link(
     most: u64,
     mut time: impl FnMut(Stream, u64, bool) -> Result<Duration, RunError>,
-) -> Result<TargetLink, RunError> {
+) -> Result<(TargetLink, Spread), RunError> {
+    let spread = Cell::new(Spread(1.0));
     let mut typical = |way, bytes, beside, times: usize| {
         // The first copy runs with cold memory and caches.
         let all = (0..=times).map(|_| time(way, bytes, beside)).collect::<Result<Vec<_>, _>>()?;
+        if bytes == most {
+            spread.set(spread.get().max(Spread::of(&all[1..])));
+        }
         Ok::<_, RunError>(median(all[1..].to_vec()))
     };
     // A higher latency of one direction is counted with the bytes.
@@ -229,7 +272,7 @@ fn link(
         Ok::<_, RunError>(((bytes as f64 / seconds.max(1e-9)) as u64).max(1))
     };
     let [out, into] = [rate(Stream::Out, false)?, rate(Stream::In, false)?];
-    Ok(TargetLink {
+    let link = TargetLink {
         duplex: Duplex::Full,
         out_bytes_per_second: out,
         in_bytes_per_second: into,
@@ -237,7 +280,8 @@ fn link(
         out_beside_in_bytes_per_second: Some(rate(Stream::Out, true)?.min(out)),
         in_beside_out_bytes_per_second: Some(rate(Stream::In, true)?.min(into)),
         latency_nanos: latency.as_nanos() as u64,
-    })
+    };
+    Ok((link, spread.get()))
 }
 
 /// A thread that runs copies, as the copy threads of a session do.
@@ -278,5 +322,21 @@ impl Copier {
         (0..behind).for_each(|_| other.copy(bytes));
         (0..before + behind).for_each(|_| _ = other.took.recv());
         this.took.recv().expect("copying does not panic")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measurements_that_differ_are_told() {
+        let spread = |millis: &[u64]| {
+            Spread::of(&millis.iter().map(|&m| Duration::from_millis(m)).collect::<Vec<_>>())
+        };
+        assert_eq!(spread(&[10, 11, 10, 10, 30]).text(), "");
+        assert_eq!(spread(&[10, 90]).text(), "");
+        assert!(spread(&[20, 10, 10, 20, 20]).text().contains("by 100 %"));
+        assert!(spread(&[10; 5]).max(spread(&[10, 10, 15, 15])).text().contains("by 50 %"));
     }
 }

@@ -755,10 +755,34 @@ fn fits(
             Error::in_file(Code::Values, path, format!("not what the step takes:\n  {}", wrong.join("\n  ")));
         Err(if tensors.says.is_some() && batches {
             error.with_help("it is what --save wrote; give it with --resume")
+        } else if let Some(help) = other_prefix(tensors.types().map(|(name, _)| name), expected) {
+            error.with_help(help)
         } else {
             error
         })
     }
+}
+
+/// What to do about names that are the step's but for a prefix, such as that of a module around the model.
+fn other_prefix<'a>(
+    names: impl Iterator<Item = &'a str>,
+    expected: &BTreeMap<String, Type>,
+) -> Option<String> {
+    let unknown: Vec<&str> = names.filter(|name| !expected.contains_key(*name)).collect();
+    let first = *unknown.first()?;
+    let ends = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.ends_with('.'));
+    let lacks = expected.keys().find(|name| ends(name, first));
+    if let Some(prefix) = lacks.and_then(|name| name.strip_suffix(first))
+        && unknown.iter().all(|name| expected.contains_key(&format!("{prefix}{name}")))
+    {
+        return Some(format!("the step's names begin with `{prefix}`; add that to the names in the file"));
+    }
+    let has = expected.keys().find(|name| ends(first, name))?;
+    let prefix = first.strip_suffix(&**has)?;
+    let is_known = |name: &&str| name.strip_prefix(prefix).is_some_and(|rest| expected.contains_key(rest));
+    unknown.iter().all(is_known).then(|| {
+        format!("the names in the file begin with `{prefix}`, those of the step do not; remove it there")
+    })
 }
 
 /// The values in `fetched`, with those that the session holds at the end, such as graph inputs.

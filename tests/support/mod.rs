@@ -27,6 +27,16 @@ const WATCHDOG: Duration = Duration::from_secs(600);
 /// Address space of a call, in KiB: more than twice what any test needs.
 const MEMORY: u64 = 1_500_000;
 
+/// Whether slow tests try all of their cases, as in CI, which sets `LMSC_THOROUGH`.
+pub(crate) fn is_thorough() -> bool {
+    std::env::var_os("LMSC_THOROUGH").is_some()
+}
+
+/// A slow test tries one in this many of its cases.
+pub(crate) fn one_in() -> usize {
+    if is_thorough() { 1 } else { 4 }
+}
+
 /// A folder of its own for one test, and calls of `lmsc` that may use it.
 pub(crate) struct Bench {
     folder: tempfile::TempDir,
