@@ -206,13 +206,16 @@ fn constants() -> Vec<Constant> {
             if entry.is_dir() { folders.push(entry) } else { files.push(entry) }
         }
     }
+    // That of the type itself has examples only.
+    files.retain(|file| !file.ends_with("tuned.rs"));
     files.sort();
     files.iter().flat_map(|file| constants_of(file)).collect()
 }
 
 fn constants_of(file: &Path) -> Vec<Constant> {
     let text = fs::read_to_string(file).expect("it is a text");
-    let lines: Vec<&str> = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default().lines().collect();
+    let lines: Vec<&str> =
+        text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().lines().collect();
     let path = file.strip_prefix(ROOT).expect("it is below the root").to_string_lossy().replace('\\', "/");
     let constant = |at: usize| {
         let (first, _) = (0..=at).rev().find_map(|line| Some((line, lines[line].split_once("const ")?)))?;

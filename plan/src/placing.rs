@@ -28,9 +28,6 @@ const PLACED_AGAIN: Tunable<usize> = Tunable::new(2);
 /// reported must not change with `--effort`.
 const FLOOR_EFFORT: u32 = 1;
 
-/// Number of bisection steps between the counted bytes of a plan with ranges and an arena that is known to hold it.
-const FLOOR_BISECTIONS: Tunable<u32> = Tunable::new(4);
-
 /// The planner's plan with addresses: of its plans for the arena and for smaller budgets, the one with the smallest makespan
 /// found that has a placement; none if none is found.
 ///
@@ -164,10 +161,9 @@ impl Counted {
         let plan = self.ranges.as_ref()?;
         let (mut below, mut above, mut found) = (self.ranges_bytes, least, None);
         let mut bytes = below;
-        for _ in 0..FLOOR_BISECTIONS.get() {
-            if bytes >= above {
-                break;
-            }
+        // A smaller gain is not worth the search.
+        let least_gain = least / 100 * 100u64.saturating_sub(RANGES_WORTH_PERCENT.get());
+        while bytes < above && above - below > least_gain {
             match address::place(
                 Arena::with(bytes, alignment),
                 FLOOR_EFFORT,
