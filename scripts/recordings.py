@@ -162,8 +162,9 @@ ELEMENTS = {"f32": np.float32, "f64": np.float64, "i1": np.bool_, "i32": np.int3
 
 
 def signature(text: str) -> re.Match:
-    """The arguments and the results of the module's function."""
-    return re.search(r"@main\((.*)\) -> \((.*)\)(?: attributes \{[^{}]*\})? \{$", text, re.MULTILINE)
+    """The arguments and the results of the module's function, on as many lines as they take."""
+    head = r"@main\((.*?)\) -> \((.*?)\)(?: attributes \{[^{}]*\})? \{$"
+    return re.search(head, text, re.MULTILINE | re.DOTALL)
 
 
 def named(text: str, results: list[np.ndarray]) -> Arrays:
