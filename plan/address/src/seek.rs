@@ -39,16 +39,12 @@ impl Price for Delay {
 pub(super) struct Seeker {
     /// (begin, end, other, excess): a base strictly between overlaps with the other object.
     overlaps: Vec<(i64, i64, ObjectId, u64)>,
-    /// Four times a base, plus the kind of the event; its price.
-    events: Vec<(i64, u64)>,
+    /// By base, where overlaps begin and where they end, and their prices.
+    begins: Vec<(i64, u64)>,
+    ends: Vec<(i64, u64)>,
     /// Computation so far, in units of about a nanosecond.
     pub(super) work: u64,
 }
-
-/// Events in the cost of a base as the base grows: at one base, costs that end come first, and costs that begin come last.
-const LESS: i64 = 0;
-const CANDIDATE: i64 = 1;
-const MORE: i64 = 2;
 
 impl Seeker {
     /// The place with the least cost for the object, and that cost; none if the cost is [`NEVER`] everywhere.
@@ -80,46 +76,55 @@ impl Seeker {
         let mut best: Option<(u64, u64, Place)> = None;
         for &mirrored in variants {
             self.collect(frame, timing, places, object, mirrored, limit);
-            self.events.clear();
+            let above = |end: i64| (end + align - 1).div_euclid(align) * align;
+            let below = |begin: i64| begin.div_euclid(align) * align;
+            self.begins.clear();
+            self.ends.clear();
+            let mut inside = 0;
             for &(begin, end, other, excess) in &self.overlaps {
                 let price = price.of(other, excess);
-                self.events.push((4 * begin + MORE, price));
-                self.events.push((4 * end + LESS, price));
-                let above = (end + align - 1).div_euclid(align) * align;
-                let below = begin.div_euclid(align) * align;
-                let inside = [above, below].into_iter().filter(|b| (lowest..=highest).contains(b));
-                self.events.extend(inside.map(|base| (4 * base + CANDIDATE, 0)));
+                self.begins.push((begin, price));
+                self.ends.push((end, price));
+                inside +=
+                    [below(begin), above(end)].iter().filter(|b| (lowest..=highest).contains(b)).count();
             }
-            if lowest <= highest {
-                self.events.extend([lowest, highest].map(|base| (4 * base + CANDIDATE, 0)));
+            self.work += 40 * (2 * self.overlaps.len() + inside) as u64;
+            if lowest > highest {
+                continue;
             }
-            self.work += 40 * self.events.len() as u64;
-            // The order of equal events does not matter: candidates are looked at between all ends and all begins.
-            self.events.sort_unstable_by_key(|event| event.0);
+            self.work += 80;
+            self.begins.sort_unstable_by_key(|begin| begin.0);
+            self.ends.sort_unstable_by_key(|end| end.0);
+            // What begins before a base and ends behind it costs there.
+            let (mut begins, mut ends) = (self.begins.iter().peekable(), self.ends.iter().peekable());
             let (mut cost, mut never) = (0u64, 0u32);
+            let sides = merged(
+                self.begins.iter().map(|begin| below(begin.0)),
+                self.ends.iter().map(|end| above(end.0)),
+            );
+            let between = sides.filter(|base| (lowest + 1..highest).contains(base));
             let mut previous = -1;
-            for &(event, price) in &self.events {
-                let base = event.div_euclid(4);
-                match event.rem_euclid(4) {
-                    LESS if price == NEVER => never -= 1,
-                    LESS => cost -= price,
-                    MORE if price == NEVER => never += 1,
-                    MORE => cost += price,
-                    _ if base == previous || never > 0 => {}
-                    _ => {
-                        previous = base;
-                        if best.as_ref().is_some_and(|b| cost > b.0) {
-                            continue;
-                        }
-                        let rank = match taste {
-                            Taste::Lowest => base as u64,
-                            Taste::Highest => (highest - base) as u64,
-                            Taste::Any => random.word(),
-                        };
-                        if best.as_ref().is_none_or(|b| (cost, rank) < (b.0, b.1)) {
-                            best = Some((cost, rank, Place { base: base as u64, mirrored }));
-                        }
-                    }
+            for base in std::iter::once(lowest).chain(between).chain(std::iter::once(highest)) {
+                if base == previous {
+                    continue;
+                }
+                previous = base;
+                while let Some(&(_, price)) = begins.next_if(|(begin, _)| *begin < base) {
+                    if price == NEVER { never += 1 } else { cost += price }
+                }
+                while let Some(&(_, price)) = ends.next_if(|(end, _)| *end <= base) {
+                    if price == NEVER { never -= 1 } else { cost -= price }
+                }
+                if never > 0 || best.as_ref().is_some_and(|b| cost > b.0) {
+                    continue;
+                }
+                let rank = match taste {
+                    Taste::Lowest => base as u64,
+                    Taste::Highest => (highest - base) as u64,
+                    Taste::Any => random.word(),
+                };
+                if best.as_ref().is_none_or(|b| (cost, rank) < (b.0, b.1)) {
+                    best = Some((cost, rank, Place { base: base as u64, mirrored }));
                 }
             }
         }
@@ -199,6 +204,16 @@ impl Seeker {
         }
         self.overlaps.truncate(to + 1);
     }
+}
+
+/// The numbers of two ascending sequences, ascending.
+fn merged(one: impl Iterator<Item = i64>, other: impl Iterator<Item = i64>) -> impl Iterator<Item = i64> {
+    let (mut one, mut other) = (one.peekable(), other.peekable());
+    std::iter::from_fn(move || match (one.peek(), other.peek()) {
+        (Some(a), Some(b)) if a <= b => one.next(),
+        (Some(_), None) => one.next(),
+        _ => other.next(),
+    })
 }
 
 /// Whether no blocks of the two objects obstruct each other, judged by the objects as wholes.
