@@ -39,7 +39,7 @@ PAGES = {
 STEP = "testdata/models/{0}/training_model.onnx --optimizer testdata/models/{0}/optimizer_model.onnx"
 GALLERY = [
     ("resnet50", "ResNet-50, batch 256, in 8 GiB of 21", STEP.format("resnet50") + " --dim batch=256 --budget 8GiB --effort 25"),
-    ("bert", "BERT base with AdamW, batch 16, half of its peak", STEP.format("bert_base") + " --dim batch=16 --budget 0.5x --effort 3"),
+    ("bert", "BERT base with AdamW, batch 16, 0.7 of its peak", STEP.format("bert_base") + " --dim batch=16 --budget 0.7x --effort 3"),
     ("unet3d", "A 3D U-Net, a third of its peak", STEP.format("unet3d") + " --dim batch=1 --budget 0.33x --effort 10"),
     ("vgg16", "VGG-16, batch 64, in 3 GiB", STEP.format("vgg16") + " --dim batch=64 --budget 3GiB"),
     (
