@@ -2,9 +2,8 @@
 //! streams and with everything overwritten that is not in use any more.
 //!
 //! Each model is run at five budgets by planners in turn, but for large ones, which `LMSC_REPORT=1` lists; outside of CI, one in
-//! four models. `LMSC_BITWISE=WORD`
-//! runs those whose path contains the word, or `all`, by every planner that finds a plan at every budget: hours of two cores
-//! for all.
+//! eight models. `LMSC_BITWISE=WORD` runs those whose path contains the word, or `all`, by every planner that finds a plan at
+//! every budget: hours of two cores for all.
 
 mod support;
 

@@ -17,7 +17,7 @@ use lmsc_plan::problem::Link;
 use lmsc_plan::schedule::{self, Room};
 use lmsc_plan::{Execution, Floors, MemoryTimeline, service};
 use support::models::{import, models, open};
-use support::one_in;
+use support::{is_thorough, one_in};
 
 /// A time for every node: one nanosecond a byte that it touches.
 fn cost(graph: &Graph, node: NodeId) -> Cost {
@@ -192,7 +192,7 @@ fn every_budget_from_the_floor_on_has_a_plan() {
     }
     assert_eq!(told_by.len(), 4, "{told_by:?}");
     // Who is asked is not bound to the first order, nor to its floor.
-    assert!(lower > 5 / one_in(), "{lower} models");
+    assert!(lower > 5 || !is_thorough(), "{lower} models");
 }
 
 /// What is told as the smallest budgets and as the peak holds, where everything gets an address, at just that number.
@@ -250,5 +250,5 @@ fn floors_and_peaks_hold_with_addresses() {
         }
         held += 1;
     }
-    assert!(held > 5, "{held} models");
+    assert!(held > 20 / one_in(), "{held} models");
 }

@@ -34,7 +34,7 @@ pub(crate) fn is_thorough() -> bool {
 
 /// A slow test tries one in this many of its cases.
 pub(crate) fn one_in() -> usize {
-    if is_thorough() { 1 } else { 4 }
+    if is_thorough() { 1 } else { 8 }
 }
 
 /// A folder of its own for one test, and calls of `lmsc` that may use it.
