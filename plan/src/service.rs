@@ -87,7 +87,8 @@ pub enum Unplanned {
     },
 }
 
-/// The planner's plan, held as the question asks, and checked by what shares no code with planners.
+/// The planner's plan, held as the question asks, and checked by what shares no code with planners. Where bytes or pages are
+/// counted and everything fits, no planner is asked, and nothing moves.
 ///
 /// # Errors
 /// [`Unplanned`].
@@ -120,6 +121,9 @@ pub enum Unplanned {
 /// # Ok::<(), lmsc_plan::service::Unplanned>(())
 /// ```
 pub fn plan(question: &Question<'_>) -> Result<Planned, Unplanned> {
+    if let Some(planned) = nothing_moves(question) {
+        return Ok(planned);
+    }
     let Question { request, host_bytes, .. } = *question;
     let request = Request { effort: worthwhile(question), ..request };
     let mut limited = false;
