@@ -6,7 +6,7 @@ use lmsc_plan::problem::{Problem, TensorId};
 use lmsc_plan::saved::Saved;
 use lmsc_plan::schedule::Instruction;
 use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
-use lmsc_plan::{Cause, MemoryTimeline, Refusal, pages};
+use lmsc_plan::{Cause, MemoryTimeline, Refusal};
 
 use crate::apply::apply;
 use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
@@ -112,10 +112,10 @@ impl Pass for Plan {
             return unmoved(graph, planner, budget, cx);
         }
         let bridge = bridge(graph, cx)?;
-        if cx.pages.is_some_and(|page| peak_in_pages(&bridge.problem, page) <= budget) {
+        let question = question(&bridge.problem, planner, budget, cx);
+        if service::nothing_moves(&question).is_some() {
             return unmoved(graph, planner, budget, cx);
         }
-        let question = question(&bridge.problem, planner, budget, cx);
         let planned =
             service::plan(&question).map_err(|why| unplanned(graph, &bridge, &question, why, cx))?;
         let mut outcome = carry_out(graph, &bridge, &question, &planned, cx)?;
@@ -208,12 +208,6 @@ fn gap(question: &Question<'_>, planned: &Planned) -> Option<String> {
     let gap = format!("{:.1} % above the bound", above * 100.0 / least.nanos.max(1) as f64);
     let more = || format!("{gap}; --effort {} may find less", effort.max(1).saturating_mul(4));
     Some(if least.is_close(planned.nanos()) { gap } else { more() })
-}
-
-/// The peak in bytes of pages if nothing is swapped.
-fn peak_in_pages(problem: &Problem, page: Bytes) -> Bytes {
-    let problem = pages::in_pages(problem, page.0);
-    Bytes(problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0))
 }
 
 /// The error of the pass for a planner's failure.

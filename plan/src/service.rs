@@ -87,8 +87,9 @@ pub enum Unplanned {
     },
 }
 
-/// The planner's plan, held as the question asks, and checked by what shares no code with planners. Where bytes or pages are
-/// counted and everything fits, no planner is asked, and nothing moves.
+/// The plan that answers the question, with addresses where the question asks for them. A checker that shares no code with
+/// planners has found it valid. If bytes or pages are counted and the problem fits as it is, the plan copies nothing,
+/// whatever the planner.
 ///
 /// # Errors
 /// [`Unplanned`].
