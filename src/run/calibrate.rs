@@ -105,7 +105,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     Ok(text + &costs.map(costs_text).unwrap_or_default() + &spread.text())
 }
 
-/// How much repeated measurements of the same differ: the time at the third quartile in relation to that at the first.
+/// How much repeated measurements differ: the time at the third quartile divided by the time at the first quartile.
 #[derive(Clone, Copy)]
 struct Spread(f64);
 
@@ -113,7 +113,7 @@ impl Spread {
     /// Above this, something else ran on the machine.
     const LARGE: f64 = 1.25;
 
-    /// Of fewer than four measurements nothing is known.
+    /// 1 for fewer than four measurements: they say nothing about their spread.
     fn of(times: &[Duration]) -> Spread {
         let mut times = times.to_vec();
         times.sort_unstable();
@@ -132,7 +132,7 @@ impl Spread {
         }
         let percent = (self.0 - 1.0) * 100.0;
         format!(
-            "The same differs by {percent:.0} % from one measurement to the next: measure again when nothing else runs.\n"
+            "Repeated measurements differ by {percent:.0} % (third quartile to first): measure again when nothing else runs.\n"
         )
     }
 }

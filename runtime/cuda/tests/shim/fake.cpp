@@ -5,7 +5,7 @@
 // which copies to the device in a stream that runs kernels, too, are one for themselves;
 // FAKECUDA_SLOW: the same of kernels, copies to the host and copies to the device, such as "0 200 0". Besides, operations are
 // held up for random times, which follow from fakecuda_seed, or FAKECUDA_SEED, and from the order in which they are given.
-// Times of fakecuda_slow and random ones are over where nothing else happens; those of FAKECUDA_SLOW pass by the clock.
+// Times of fakecuda_slow and random times are skipped while nothing else happens; those of FAKECUDA_SLOW pass by the clock.
 // FAKECUDA_MAPS=0: the device cannot map chunks. FAKECUDA_REGISTER=0: the system pins no memory of the process.
 #include <dlfcn.h>
 
@@ -72,27 +72,27 @@ unsigned jitter() {
 
 using Time = std::chrono::steady_clock::time_point;
 
-// A thread that waits for streams.
+// A stream or a thread of the host that waits for a condition.
 struct Waiter {
     std::function<bool()> over;
     bool is_stream, released = false;
 };
 
-// What streams and those who wait for them have in common. The time of the device is the clock's and what was skipped: where
-// every stream waits, and the host for one of them, the first operation that takes its time ends at once.
+// The state that streams and threads of the host share, and the time of the device: that of the clock plus what was skipped. If
+// all streams wait and the host waits for one of them, the time skips to the end of the first timed operation.
 struct Device {
     std::mutex mutex;
     std::condition_variable changed;
-    // Streams that have something to do and do not wait, and threads of the host that wait.
+    // Number of streams that execute, and number of threads of the host that wait.
     unsigned busy = 0, hosts = 0;
     std::vector<Waiter*> waiters;
-    // When the operations end that take their time.
+    // End times of timed operations.
     std::multiset<Time> ends;
     Time::duration skipped{};
 
     Time now() const { return std::chrono::steady_clock::now() + skipped; }
 
-    // Releases those who no longer need to wait, and skips the time in which nothing happens. The mutex is held.
+    // Releases waiters whose condition holds, and skips time in which nothing happens. The caller holds the mutex.
     void settle() {
         for (Waiter* waiter : waiters) {
             if (waiter->released || !waiter->over()) continue;
@@ -117,7 +117,7 @@ struct Device {
         changed.wait(guard, [&] { return waiter.released; });
         waiters.erase(std::find(waiters.begin(), waiters.end(), &waiter));
     }
-    // A stream's operation takes this time.
+    // Waits until this much time has passed on the device: the duration of an operation of a stream.
     void take(std::chrono::microseconds time) {
         std::unique_lock<std::mutex> guard(mutex);
         const auto end = ends.insert(now() + time);
