@@ -345,7 +345,7 @@ fn addresses_of_a_plan_stand_in_the_graph() {
                 .unwrap()
                 .schedule;
         let arena = Arena { bytes: budget, alignment: 1 << rng.below(7) };
-        let Some(placed) = place(arena, 1, covers(&plan, granularity)) else { continue };
+        let Some(placed) = place(arena, 1, covers(plan.clone(), granularity)) else { continue };
         check(&placed, arena).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         let mut graph = case.graph.clone();
         apply(&mut graph, &bridge, &placed.plan, &placed.edges, &placed.spots)

@@ -1,8 +1,6 @@
 //! Plans with addresses: which plans are placed in the arena, and the fallbacks if none of them has addresses.
 
-use std::borrow::Cow;
-
-use lmsc_address::{self as address, Arena, MOST_COMPARED, Placed};
+use lmsc_address::{self as address, AddressSearch, Arena, MOST_COMPARED, Placed};
 use lmsc_planners::ours::{Manner, swap_only};
 use lmsc_planners::{Configured, Planner, planner};
 use lmsc_schedule::problem::Problem;
@@ -20,9 +18,8 @@ const SMALLER_BUDGETS: Tunable<[u64; 5]> = Tunable::new([20, 40, 60, 90, 120]);
 /// Each plan is first placed with one part in this many of the effort; plans for smaller budgets are made with a third of that.
 const FIRST_PLACEMENT_SHARE: Tunable<u32> = Tunable::new(10);
 
-/// Number of the best plans that are placed again with the whole effort, if addresses still cost more than
-/// tolerated.
-const PLACED_AGAIN: Tunable<usize> = Tunable::new(2);
+/// Number of the best plans whose searches go on with the whole effort, if addresses still cost more than tolerated.
+const CONTINUED: Tunable<usize> = Tunable::new(2);
 
 /// Effort of the address search for plans that copy ranges, in percent. It is fixed, because the floor that is
 /// reported must not change with `--effort`.
@@ -51,12 +48,10 @@ pub(crate) fn place_plan_unless(
     let nominal = plan.schedule.makespan();
     let satisfying = nominal + nominal / CLOSE_GAP.get();
     let makespan = |placed: &Option<Placed>| placed.as_ref().map_or(u64::MAX, |p| p.plan.schedule.makespan());
-    let note = |plan: &Plan, placed: &Option<Placed>| {
+    let note = |nanos: u64, placed: &Option<Placed>| {
         if let Some(watch) = request.watch {
-            watch.decided(|| Decision::Addresses {
-                nanos: plan.schedule.makespan(),
-                placed_nanos: placed.as_ref().map(|placed| placed.plan.schedule.makespan()),
-            });
+            let placed_nanos = placed.as_ref().map(|placed| placed.plan.schedule.makespan());
+            watch.decided(|| Decision::Addresses { nanos, placed_nanos });
         }
     };
     if !planner.planner.ours {
@@ -64,48 +59,51 @@ pub(crate) fn place_plan_unless(
         if makespan(&placed) > satisfying {
             enough(makespan(&placed));
         }
-        note(plan, &placed);
+        note(nominal, &placed);
         return placed;
     }
-    let placed = |plan: &Plan, effort: u32| {
-        let placed = address::place_from(arena, plan, effort, covers(plan, request.granularity));
-        note(plan, &placed);
-        placed
-    };
     // With little work first: it soon shows which plan has the best placement.
     let quick = (all / FIRST_PLACEMENT_SHARE.get()).max(1);
-    let mut found = vec![(placed(plan, quick), Cow::Borrowed(plan))];
+    let first = |plan: &Plan| {
+        let mut search = AddressSearch::starting_from(arena, plan, covers(plan.clone(), request.granularity));
+        let (nanos, placed) = (plan.schedule.makespan(), search.run(quick));
+        note(nanos, &placed);
+        (placed, nanos, search)
+    };
+    let mut found = vec![first(plan)];
     let others = if request.recompute && plan.problem.ops.len() <= MOST_COMPARED.get() {
         &SMALLER_BUDGETS.get()[..]
     } else {
         &[]
     };
     for less in others {
-        let best = found.iter().map(|(placed, _)| makespan(placed)).min().unwrap_or(u64::MAX);
+        let best = found.iter().map(|(placed, ..)| makespan(placed)).min().unwrap_or(u64::MAX);
         if best <= satisfying || request.is_ended() {
             break;
         }
         let budget = (u128::from(request.budget) * u128::from(1000 - less) / 1000) as u64;
         let plan = again(budget, (all / FIRST_PLACEMENT_SHARE.get() / 3).max(1)).ok();
         let Some(plan) = plan.filter(|plan| plan.schedule.makespan() < best) else { break };
-        found.push((placed(&plan, quick), Cow::Owned(plan)));
+        found.push(first(&plan));
     }
-    found.sort_by_key(|(placed, _)| makespan(placed));
-    let mut best = found.first().and_then(|(placed, _)| placed.clone());
+    found.sort_by_key(|(placed, ..)| makespan(placed));
+    let mut best = found.first().and_then(|(placed, ..)| placed.clone());
     if makespan(&best) > satisfying && enough(makespan(&best)) {
         return best;
     }
-    for (_, plan) in found.iter().take(PLACED_AGAIN.get()) {
-        if plan.schedule.makespan() < makespan(&best) && makespan(&best) > satisfying && !request.is_ended() {
-            best = [best, placed(plan, all)].into_iter().min_by_key(makespan).flatten();
+    for (_, nanos, search) in found.iter_mut().take(CONTINUED.get()) {
+        if *nanos < makespan(&best) && makespan(&best) > satisfying && !request.is_ended() {
+            let placed = search.run(all);
+            note(*nanos, &placed);
+            best = [best, placed].into_iter().min_by_key(makespan).flatten();
         }
     }
     best
 }
 
-/// Plans for [`address::place`]: the plan itself for the whole arena, and for any budget the operators of the plan with new
-/// swap sets, of whole tensors and, unless tensors are copied whole, of ranges.
-pub fn covers(plan: &Plan, granularity: Granularity) -> impl FnMut(u64) -> Vec<Plan> + '_ {
+/// Plans for a [`AddressSearch`]: the plan itself for the whole arena, and for any budget the operators of the plan with new swap sets,
+/// of whole tensors and, unless tensors are copied whole, of ranges.
+pub fn covers(plan: Plan, granularity: Granularity) -> impl FnMut(u64) -> Vec<Plan> {
     let mut own = Some(plan.clone());
     let ranges = PIECE_COUNTS.get().into_iter().map(|pieces| swap_only::piece_bytes(&plan.problem, pieces));
     let mut sizes = vec![u64::MAX];
@@ -167,7 +165,7 @@ impl Counted {
             match address::place(
                 Arena::with(bytes, alignment),
                 FLOOR_EFFORT,
-                covers(plan, Granularity::Ranges),
+                covers(plan.clone(), Granularity::Ranges),
             ) {
                 Some(placed) => {
                     above = bytes;

@@ -29,7 +29,7 @@ fn losses(file: &str, fractions: &[f64], effort: u32) -> Vec<(String, u64)> {
         let (whole, ranges) = (plan(Granularity::Whole), plan(Granularity::Ranges));
         let without = whole.schedule.makespan().min(ranges.schedule.makespan());
         let arena = Arena::of(&Request::new(&problem, budget));
-        let placed = address::place(arena, effort, placing::covers(&ranges, Granularity::Ranges)).unwrap();
+        let placed = address::place(arena, effort, placing::covers(ranges, Granularity::Ranges)).unwrap();
         assert!(address::check(&placed, arena).unwrap() <= budget);
         (format!("{file} {}", row["f"]), placed.plan.schedule.makespan() * 10_000 / without)
     };

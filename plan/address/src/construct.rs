@@ -2,13 +2,13 @@
 
 use std::cmp::Reverse;
 
-use cranelift_entity::EntityRef;
+use cranelift_entity::{EntityRef, PrimaryMap};
 use lmsc_ir::rng::Rng;
 use lmsc_schedule::ActId;
 
 use super::frame::{Frame, Places};
 use super::objects::ObjectId;
-use super::seek::{Delay, Seeker, Taste};
+use super::seek::{Delay, Rival, Seeker, Taste};
 use super::timing::Timing;
 
 /// The distance of an object from the operator with the most live bytes. The nearest object is placed first, so that the
@@ -68,9 +68,50 @@ pub(super) const RULES: [Rule; 11] = {
     ]
 };
 
+/// Maximum number of rivals that are kept: a limit on the memory.
+const MOST_RIVALS: usize = 1 << 22;
+
+/// The rivals of each object, by the times of the plan, which are the same for all rules: found when a rule needs them first.
+pub(super) struct Rivals {
+    by_object: PrimaryMap<ObjectId, Option<Box<[Rival]>>>,
+    kept: usize,
+}
+
+impl Rivals {
+    pub(super) fn new(frame: &Frame) -> Rivals {
+        Rivals { by_object: frame.objects.all.values().map(|_| None).collect(), kept: 0 }
+    }
+
+    /// The rivals of the object, of which `found` is the memory where they are too many to keep.
+    fn of<'a>(
+        &'a mut self,
+        frame: &Frame,
+        guess: &Timing,
+        seeker: &mut Seeker,
+        object: ObjectId,
+        found: &'a mut Vec<Rival>,
+    ) -> &'a [Rival] {
+        if self.by_object[object].is_none() {
+            seeker.find_rivals(frame, guess, object, frame.nominal(), |_| true, found);
+            if self.kept + found.len() > MOST_RIVALS {
+                return found;
+            }
+            self.kept += found.len();
+            self.by_object[object] = Some(found.as_slice().into());
+        }
+        self.by_object[object].as_deref().unwrap_or_default()
+    }
+}
+
 /// The placement by the rule: each object at the place that delays the plan least, by the times of the plan. Objects without
 /// room are left out.
-pub(super) fn construct(frame: &Frame, guess: &Timing, seeker: &mut Seeker, rule: Rule) -> Places {
+pub(super) fn construct(
+    frame: &Frame,
+    guess: &Timing,
+    rivals: &mut Rivals,
+    seeker: &mut Seeker,
+    rule: Rule,
+) -> Places {
     let nominal = frame.nominal();
     let limit = nominal + nominal / 1000 * rule.slack;
     let keys = frame
@@ -81,8 +122,11 @@ pub(super) fn construct(frame: &Frame, guess: &Timing, seeker: &mut Seeker, rule
     order.sort_unstable();
     let mut places = frame.nowhere();
     let mut random = Rng::new(0);
+    let mut found = Vec::new();
     for (_, _, object) in order {
-        let best = seeker.best(frame, guess, &places, (object, limit), &Delay, (rule.taste, &mut random));
+        let rivals = rivals.of(frame, guess, seeker, object, &mut found);
+        let choice = (rule.taste, &mut random);
+        let best = seeker.best_among(rivals, frame, &places, (object, limit), &Delay, choice);
         places[object] = best.map(|(place, _)| place);
     }
     places

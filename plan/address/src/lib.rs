@@ -32,7 +32,7 @@ use lmsc_schedule::{Edge, Plan, Request};
 
 pub use check::{Misplaced, check};
 pub use floor::{at_peak, least, least_of, peak, swaps_placed};
-pub use search::{MOST_COMPARED, place, place_from};
+pub use search::{AddressSearch, MOST_COMPARED, place};
 
 /// A range of bytes with addresses from 0 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use lmsc_schedule::{
     self as schedule, Act, ActId, Edge, IDLE_ROUNDS, LITTLE_GAIN, Plan, Room, Schedule, Step,
 };
 
-use super::construct::{RULES, construct};
+use super::construct::{RULES, Rivals, construct};
 use super::frame::Frame;
 use super::improve::{Placement, improve};
 use super::objects::Owner;
@@ -53,49 +53,6 @@ const REPAIR_MOVES: Tunable<u32> = Tunable::new(200);
 /// 100.
 const IMPROVEMENT_WORK: Tunable<u64> = Tunable::new(12_000_000);
 
-/// The plan with addresses in the arena that has the smallest makespan found; none if none is found.
-///
-/// `plans` makes plans whose live bytes fit a budget.
-pub fn place(arena: Arena, effort: u32, plans: impl FnMut(u64) -> Vec<Plan>) -> Option<Placed> {
-    Search::default().placed(arena, effort, plans)
-}
-
-/// [`place`], starting from the operators of `plan` with swaps and addresses chosen together, where the arena has room for that.
-pub fn place_from(
-    arena: Arena,
-    plan: &Plan,
-    effort: u32,
-    plans: impl FnMut(u64) -> Vec<Plan>,
-) -> Option<Placed> {
-    Search::from_tight(arena, plan).placed(arena, effort, plans)
-}
-
-impl Search {
-    fn placed(mut self, arena: Arena, effort: u32, plans: impl FnMut(u64) -> Vec<Plan>) -> Option<Placed> {
-        self.construct(arena, plans, CONSTRUCTION_WORK.get() / 100 * u64::from(effort));
-        self.improve(u64::from(effort) * IMPROVEMENT_WORK.get() / 100);
-        tuned::work(self.seeker.work as usize / 10);
-        let (case, placement) = self.best?;
-        let (plan, frame) = self.cases.swap_remove(case);
-        emit(plan, &frame, &placement)
-    }
-
-    /// A search that starts from the plan's operators with swaps and addresses chosen together, where the arena has room for
-    /// that.
-    fn from_tight(arena: Arena, plan: &Plan) -> Search {
-        let mut search = Search::default();
-        if let Ok((plan, frame, placement)) = tight(plan, arena) {
-            search.many = frame.movable.len() > MOST_COMPARED.get();
-            search.cases.push((plan, frame));
-            search.note(0, &placement);
-            if !search.many {
-                search.tries.push((0, placement));
-            }
-        }
-        search
-    }
-}
-
 /// The plans that are tried.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -105,6 +62,16 @@ enum Kind {
     Far,
     /// All plans shorter than the best one placed, if that has a large loss.
     Between,
+}
+
+/// The budgets for plans, in thousandths of the arena, and which of their plans are tried: first those that take little longer
+/// than the best one for the whole arena; if none of these has a placement, those for far smaller budgets, which differ ten times
+/// as much; and then those with makespans between the two.
+fn budgets() -> impl Iterator<Item = (u64, Kind)> {
+    let shares = |less: u64, count: u64, kind: Kind| (0..count).map(move |i| (1000 - i * less, kind));
+    let near = shares(BUDGET_STEP.get(), BUDGETS, Kind::Near);
+    let far = shares(10 * BUDGET_STEP.get(), 100 / BUDGET_STEP.get(), Kind::Far);
+    near.chain(far).chain(shares(BUDGET_STEP.get(), BUDGETS, Kind::Between))
 }
 
 /// The development of the best makespan.
@@ -129,19 +96,87 @@ impl Progress {
     }
 }
 
-#[derive(Default)]
-struct Search {
+/// The plan with addresses in the arena that has the smallest makespan found; none if none is found.
+///
+/// `plans` makes plans whose live bytes fit a budget.
+pub fn place(arena: Arena, effort: u32, plans: impl FnMut(u64) -> Vec<Plan>) -> Option<Placed> {
+    AddressSearch::new(arena, plans).run(effort)
+}
+
+/// A search for a placement in an arena, which more effort continues.
+pub struct AddressSearch<Plans> {
+    arena: Arena,
+    /// Makes plans whose live bytes fit a budget.
+    plans: Plans,
+    /// The index of the next budget for plans, and the number of cases that were there before the first.
+    next: usize,
+    known: usize,
+    /// The longest makespan of plans with a small loss.
+    longest: Option<u64>,
+    progress: Progress,
+    /// Work for construction so far.
+    constructed: u64,
     seeker: Seeker,
     cases: Vec<(Plan, Frame)>,
     /// Placements to improve, each with the index of its case.
     tries: Vec<(usize, Placement)>,
+    /// The number of improvements so far.
+    improved: u64,
     /// The best placement of all objects.
     best: Option<(usize, Placement)>,
     /// Whether there are too many objects to compare them with one another.
     many: bool,
 }
 
-impl Search {
+impl<Plans: FnMut(u64) -> Vec<Plan>> AddressSearch<Plans> {
+    /// A search among the plans that `plans` makes, whose live bytes fit a budget.
+    pub fn new(arena: Arena, plans: Plans) -> AddressSearch<Plans> {
+        AddressSearch {
+            arena,
+            plans,
+            next: 0,
+            known: 0,
+            longest: None,
+            progress: Progress::default(),
+            constructed: 0,
+            seeker: Seeker::default(),
+            cases: Vec::new(),
+            tries: Vec::new(),
+            improved: 0,
+            best: None,
+            many: false,
+        }
+    }
+
+    /// [`AddressSearch::new`], starting from the operators of `plan` with swaps and addresses chosen together, where the arena has
+    /// room for that.
+    pub fn starting_from(arena: Arena, plan: &Plan, plans: Plans) -> AddressSearch<Plans> {
+        let mut search = AddressSearch::new(arena, plans);
+        if let Ok((plan, frame, placement)) = tight(plan, arena) {
+            search.many = frame.movable.len() > MOST_COMPARED.get();
+            search.cases.push((plan, frame));
+            search.note(0, &placement);
+            if !search.many {
+                search.tries.push((0, placement));
+            }
+        }
+        search.known = search.cases.len();
+        search
+    }
+
+    /// Goes on with this effort, in percent of the usual one, and returns the best plan with addresses so far; none if none is
+    /// found.
+    pub fn run(&mut self, effort: u32) -> Option<Placed> {
+        let before = self.seeker.work;
+        self.construct(CONSTRUCTION_WORK.get() / 100 * u64::from(effort));
+        self.constructed += self.seeker.work - before;
+        self.improve(u64::from(effort) * IMPROVEMENT_WORK.get() / 100);
+        tuned::work((self.seeker.work - before) as usize / 10);
+        let (case, placement) = self.best.as_ref()?;
+        let (plan, frame) = &self.cases[*case];
+        emit(plan.clone(), frame, placement)
+    }
+
     /// The makespan that a placement must be below.
     fn limit(&self) -> u64 {
         self.best.as_ref().map_or(u64::MAX, |(_, placement)| placement.makespan)
@@ -153,65 +188,67 @@ impl Search {
         }
     }
 
-    /// Makes plans and places each by every rule, up to the work limit: first the plans that take little longer than the best
-    /// one for the whole arena; if none of these has a placement, plans for far smaller budgets; and then plans with
-    /// makespans between the two.
-    fn construct(&mut self, arena: Arena, mut plans: impl FnMut(u64) -> Vec<Plan>, most_work: u64) {
-        let mut longest = None;
-        // If no near plan has a placement, budgets differ ten times as much, and makespans have no limit.
-        let shares = |less: u64, count: u64, kind: Kind| (0..count).map(move |i| (1000 - i * less, kind));
-        let near = shares(BUDGET_STEP.get(), BUDGETS, Kind::Near);
-        let far = shares(10 * BUDGET_STEP.get(), 100 / BUDGET_STEP.get(), Kind::Far);
-        let between = shares(BUDGET_STEP.get(), BUDGETS, Kind::Between);
-        // Plans from the start of the search do not count as progress of this one.
-        let (mut progress, known) = (Progress::default(), self.cases.len());
-        for (share, kind) in near.chain(far).chain(between) {
-            let constructed = self.best.as_ref().filter(|(case, _)| *case >= known);
+    /// Makes plans and places each by every rule, until the budgets end or the work for construction has reached its limit.
+    fn construct(&mut self, most_work: u64) {
+        let before = self.seeker.work - self.constructed;
+        for (share, kind) in budgets().skip(self.next) {
+            // Plans from the start of the search do not count as progress of this one.
+            let constructed = self.best.as_ref().filter(|(case, _)| *case >= self.known);
             let shortest = constructed.map_or(u64::MAX, |(_, placement)| placement.makespan);
             let any = constructed.is_some();
-            if kind != Kind::Far && progress.ends(shortest, STAGNANT_BUDGETS.get()) {
+            if any && kind != Kind::Far && self.seeker.work - before > most_work {
                 return;
             }
             let is_done = match kind {
-                Kind::Near => any && (self.many || self.seeker.work > most_work),
+                Kind::Near => any && self.many,
                 Kind::Far => false,
                 Kind::Between => {
-                    let is_near = longest.is_none_or(|longest| self.limit() <= longest);
-                    !any || is_near || self.many || self.seeker.work > most_work
+                    let is_near = self.longest.is_none_or(|longest| self.limit() <= longest);
+                    !any || is_near || self.many
                 }
             };
-            if is_done {
-                return;
+            if is_done || kind != Kind::Far && self.progress.ends(shortest, STAGNANT_BUDGETS.get()) {
+                break;
             }
+            self.next += 1;
             let is_found = kind == Kind::Far && any;
             if is_found || self.many && !(1000 - share).is_multiple_of(5 * BUDGET_STEP.get()) {
                 continue;
             }
-            let budget = (u128::from(arena.bytes) * u128::from(share) / 1000) as u64;
-            let plans = plans(budget);
-            let shortest = plans.iter().map(|plan| plan.schedule.makespan()).min().unwrap_or(0);
-            let longest = *longest.get_or_insert(shortest + shortest / 100 * MOST_LOSS.get());
-            if self.limit() <= shortest {
-                return;
+            let budget = (u128::from(self.arena.bytes) * u128::from(share) / 1000) as u64;
+            if !self.try_plans(budget, kind) {
+                break;
             }
-            for plan in plans {
-                self.seeker.work += PLANNING_WORK.get() * plan.schedule.steps.len() as u64;
-                let makespan = plan.schedule.makespan();
-                let same = |(case, _): &(Plan, Frame)| case.schedule.steps == plan.schedule.steps;
-                let is_long = kind == Kind::Near && makespan > longest;
-                if is_long || makespan >= self.limit() || self.cases.iter().any(same) {
-                    continue;
-                }
-                if let Some(frame) = Frame::new(&plan, budget, arena) {
-                    self.many = frame.movable.len() > MOST_COMPARED.get();
-                    self.construct_one(&frame);
-                    let is_of_use = !self.many || self.best.as_ref().is_some_and(|b| b.0 == self.cases.len());
-                    if is_of_use {
-                        self.cases.push((plan, frame));
-                    }
+        }
+        self.next = usize::MAX;
+    }
+
+    /// Places plans for the budget; false if none of them can be shorter than the best placement.
+    fn try_plans(&mut self, budget: u64, kind: Kind) -> bool {
+        let plans = (self.plans)(budget);
+        let shortest = plans.iter().map(|plan| plan.schedule.makespan()).min().unwrap_or(0);
+        let longest = *self.longest.get_or_insert(shortest + shortest / 100 * MOST_LOSS.get());
+        if self.limit() <= shortest {
+            return false;
+        }
+        for plan in plans {
+            self.seeker.work += PLANNING_WORK.get() * plan.schedule.steps.len() as u64;
+            let makespan = plan.schedule.makespan();
+            let same = |(case, _): &(Plan, Frame)| case.schedule.steps == plan.schedule.steps;
+            let is_long = kind == Kind::Near && makespan > longest;
+            if is_long || makespan >= self.limit() || self.cases.iter().any(same) {
+                continue;
+            }
+            if let Some(frame) = Frame::new(&plan, budget, self.arena) {
+                self.many = frame.movable.len() > MOST_COMPARED.get();
+                self.construct_one(&frame);
+                let is_of_use = !self.many || self.best.as_ref().is_some_and(|b| b.0 == self.cases.len());
+                if is_of_use {
+                    self.cases.push((plan, frame));
                 }
             }
         }
+        true
     }
 
     /// Places one plan by every rule.
@@ -222,13 +259,14 @@ impl Search {
         let guess = Timing::nominal(frame);
         let mut timing = guess.clone();
         let mut found = vec![Placement::of(frame, &mut timing, quick(frame, &guess))];
+        let mut rivals = Rivals::new(frame);
         let rules = if self.many { &[] } else { &RULES[..] };
         for &rule in rules {
             let best = found.iter().filter(|p| p.left.is_empty()).map(|p| p.makespan).min();
             if best.is_some_and(|best| best <= frame.nominal()) {
                 break;
             }
-            let places = construct(frame, &guess, &mut self.seeker, rule);
+            let places = construct(frame, &guess, &mut rivals, &mut self.seeker, rule);
             found.push(Placement::of(frame, &mut timing, places));
         }
         found.sort_by_key(Placement::rank);
@@ -242,17 +280,18 @@ impl Search {
 
     /// Improves the best placements with little work, the better half of them with twice as much, and so on.
     fn improve(&mut self, mut work: u64) {
-        let (mut count, mut seed) = (IMPROVED.get(), 0);
+        let mut count = IMPROVED.get();
         let mut progress = Progress::default();
+        let mut dropped = Vec::new();
         while count > 0 && !progress.ends(self.limit(), IDLE_ROUNDS.get()) {
             let mut tries = std::mem::take(&mut self.tries);
             tries.retain(|(case, _)| self.cases[*case].1.nominal() < self.limit());
             tries.sort_by_key(|(_, placement)| placement.rank());
-            tries.truncate(count);
+            dropped.extend(tries.drain(count.min(tries.len())..));
             for (case, placement) in &mut tries {
                 if self.cases[*case].1.nominal() < self.limit() {
-                    seed += 1;
-                    self.improve_one(*case, placement, (work, seed));
+                    self.improved += 1;
+                    self.improve_one(*case, placement, (work, self.improved));
                     self.note(*case, placement);
                 }
             }
@@ -260,6 +299,7 @@ impl Search {
             count /= 2;
             work *= 2;
         }
+        self.tries.append(&mut dropped);
     }
 
     fn improve_one(&mut self, case: usize, placement: &mut Placement, (work, seed): (u64, u64)) {

@@ -34,9 +34,21 @@ impl Price for Delay {
     }
 }
 
+/// Two blocks of different objects that make a path longer than a limit where they share addresses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rival {
+    other: ObjectId,
+    /// The indices of the other object's range and of one's own.
+    theirs: u32,
+    ours: u32,
+    /// The length of the path; none if both are needed at the same time.
+    path: Option<u64>,
+}
+
 /// Working memory of the search for a base.
 #[derive(Debug, Default)]
 pub(super) struct Seeker {
+    rivals: Vec<Rival>,
     /// (begin, end, other, excess): a base strictly between overlaps with the other object.
     overlaps: Vec<(i64, i64, ObjectId, u64)>,
     /// By base, where overlaps begin and where they end, and their prices.
@@ -54,6 +66,23 @@ impl Seeker {
         &mut self,
         frame: &Frame,
         timing: &Timing,
+        places: &Places,
+        (object, limit): (ObjectId, u64),
+        price: &impl Price,
+        choice: (Taste, &mut Rng),
+    ) -> Option<(Place, u64)> {
+        let mut rivals = std::mem::take(&mut self.rivals);
+        self.find_rivals(frame, timing, object, limit, |other| places[other].is_some(), &mut rivals);
+        let best = self.best_among(&rivals, frame, places, (object, limit), price, choice);
+        self.rivals = rivals;
+        best
+    }
+
+    /// [`Seeker::best`] for the object with these rivals, of this limit or a lower one.
+    pub(super) fn best_among(
+        &mut self,
+        rivals: &[Rival],
+        frame: &Frame,
         places: &Places,
         (object, limit): (ObjectId, u64),
         price: &impl Price,
@@ -75,7 +104,7 @@ impl Seeker {
         };
         let mut best: Option<(u64, u64, Place)> = None;
         for &mirrored in variants {
-            self.collect(frame, timing, places, object, mirrored, limit);
+            self.collect(rivals, frame, places, (object, mirrored), limit);
             let above = |end: i64| (end + align - 1).div_euclid(align) * align;
             let below = |begin: i64| begin.div_euclid(align) * align;
             self.begins.clear();
@@ -140,7 +169,10 @@ impl Seeker {
         (object, place): (ObjectId, Place),
         limit: u64,
     ) -> Vec<ObjectId> {
-        self.collect(frame, timing, places, object, place.mirrored, limit);
+        let mut rivals = std::mem::take(&mut self.rivals);
+        self.find_rivals(frame, timing, object, limit, |other| places[other].is_some(), &mut rivals);
+        self.collect(&rivals, frame, places, (object, place.mirrored), limit);
+        self.rivals = rivals;
         let base = place.base as i64;
         let hit = self.overlaps.iter().filter(|&&(begin, end, ..)| begin < base && base < end);
         let mut hit: Vec<ObjectId> = hit.map(|&(_, _, other, _)| other).collect();
@@ -148,38 +180,63 @@ impl Seeker {
         hit
     }
 
-    /// Finds the bases at which the object shares addresses with others at a cost.
-    fn collect(
+    /// Replaces `rivals` by those of the object among the movable objects that `is_wanted` accepts.
+    pub(super) fn find_rivals(
         &mut self,
         frame: &Frame,
         timing: &Timing,
-        places: &Places,
         object: ObjectId,
-        mirrored: bool,
+        limit: u64,
+        is_wanted: impl Fn(ObjectId) -> bool,
+        rivals: &mut Vec<Rival>,
+    ) {
+        rivals.clear();
+        self.work += 2 * frame.movable.len() as u64;
+        let own = &frame.objects.all[object].rects;
+        for &other in &frame.movable {
+            if other == object || !is_wanted(other) || apart(frame, timing, object, other, limit) {
+                continue;
+            }
+            let rects = &frame.objects.all[other].rects;
+            self.work += 2 * (rects.len() * own.len()) as u64;
+            for (theirs, rect) in (0u32..).zip(rects) {
+                for (ours, own) in (0u32..).zip(own) {
+                    let path = path(frame, timing, rect.block, own.block);
+                    if path.is_none_or(|path| path > limit) {
+                        rivals.push(Rival { other, theirs, ours, path });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Finds the bases at which the object shares addresses with rivals that have a place, at a cost.
+    fn collect(
+        &mut self,
+        rivals: &[Rival],
+        frame: &Frame,
+        places: &Places,
+        (object, mirrored): (ObjectId, bool),
         limit: u64,
     ) {
         self.overlaps.clear();
-        self.work += 2 * frame.movable.len() as u64;
+        self.work += 2 * rivals.len() as u64;
         let facts = &frame.objects.all[object];
         let here = Place { base: 0, mirrored };
-        for &other in &frame.movable {
+        for of_other in rivals.chunk_by(|a, b| a.other == b.other) {
+            let other = of_other[0].other;
             let Some(place) = places[other] else { continue };
-            if other == object || apart(frame, timing, object, other, limit) {
-                continue;
-            }
-            let from = self.overlaps.len();
             let rects = &frame.objects.all[other].rects;
-            self.work += 2 * (rects.len() * facts.rects.len()) as u64;
-            for theirs in rects {
-                let (begin, end) = frame.lies(other, place, theirs.bytes);
-                for ours in &facts.rects {
-                    let excess = excess(frame, timing, theirs.block, ours.block, limit);
-                    if excess > 0 {
-                        let ours = frame.lies(object, here, ours.bytes);
-                        let (begin, end) = (begin as i64 - ours.1 as i64, end as i64 - ours.0 as i64);
-                        self.overlaps.push((begin, end, other, excess));
-                    }
+            let from = self.overlaps.len();
+            for rival in of_other {
+                let excess = rival.path.map_or(NEVER, |path| path.saturating_sub(limit).min(NEVER - 1));
+                if excess == 0 {
+                    continue;
                 }
+                let theirs = frame.lies(other, place, rects[rival.theirs as usize].bytes);
+                let ours = frame.lies(object, here, facts.rects[rival.ours as usize].bytes);
+                let (begin, end) = (theirs.0 as i64 - ours.1 as i64, theirs.1 as i64 - ours.0 as i64);
+                self.overlaps.push((begin, end, other, excess));
             }
             self.merge(from);
         }
@@ -226,15 +283,13 @@ fn apart(frame: &Frame, timing: &Timing, a: ObjectId, b: ObjectId, limit: u64) -
     }
 }
 
-/// The length of the path through the address edge between the two blocks beyond the limit; [`NEVER`] if both are needed at
-/// the same time in the serial order.
-fn excess(frame: &Frame, timing: &Timing, a: BlockId, b: BlockId, limit: u64) -> u64 {
+/// The length of the path through the address edge between the two blocks; none if both are needed at the same time in the
+/// serial order.
+fn path(frame: &Frame, timing: &Timing, a: BlockId, b: BlockId) -> Option<u64> {
     let (x, y) = (frame.positions[a], frame.positions[b]);
     if x.1 < y.0 {
-        (timing.free[a] + timing.after[b]).saturating_sub(limit).min(NEVER - 1)
-    } else if y.1 < x.0 {
-        (timing.free[b] + timing.after[a]).saturating_sub(limit).min(NEVER - 1)
+        Some(timing.free[a] + timing.after[b])
     } else {
-        NEVER
+        (y.1 < x.0).then(|| timing.free[b] + timing.after[a])
     }
 }
