@@ -14,11 +14,13 @@ For every model of testdata/models that onnxruntime-training 1.19.2 can run on t
 - `lmsc verify` accepts each rewritten model and rejects damaged ones;
 - the same call writes the same bytes.
 
-Prints one line a model and the sums. LMSC names the program; arguments select models by parts of their paths. --tiny adds all
-variants of small models, and --all those of full-size models, too, some of which take gigabytes.
+Prints one line a model and the sums. LMSC names the program; arguments select models by parts of their paths, which are checked
+under all plans. Without any, a third of the plans of each small model takes its turn. --tiny adds all variants of small models,
+and --all those of full-size models, too, some of which take gigabytes; both try all plans.
 """
 
 import contextlib
+import functools
 import json
 import multiprocessing
 import multiprocessing.connection
@@ -136,33 +138,29 @@ class Source:
             raise RuntimeError(f"lmsc --budget 1 exits with {done.returncode}: {done.stderr.strip()}")
         return json.loads(done.stdout)["error"]["smallest_budget"]
 
-    def plans(self, form: str) -> Iterator[tuple[str, list[str]]]:
-        """Named plans of the form, from the one that swaps everything to the one that swaps least."""
+    def plans(self, form: str) -> Iterator[tuple[str, Callable[[], list[str]]]]:
+        """Named plans of the form, from the one that swaps everything to the one that swaps least; each with its arguments."""
         counted = ["--addresses", "off"]
-        tight = self.smallest_budget(form)
-        yield "smallest budget", [*QUICKLY, *counted, "--budget", str(tight)]
+        tflms, memonger = ["--planner", "tflms"], ["--planner", "memonger"]
         ranges = ["--planner", "swap-only", "--ranges", *QUICKLY]
-        yield "ranges", [*ranges, *counted, "--budget", str(self.smallest_budget(form, *ranges))]
-        tflms = ["--planner", "tflms"]
-        yield "tflms", [*tflms, *counted, "--budget", str(self.smallest_budget(form, *tflms))]
+        least = functools.cache(lambda *planner: self.smallest_budget(form, *planner))
+        peak = functools.cache(lambda: json.loads(lmsc(self.path, *self.reading, "--json", *EVERYTHING).stdout)["before"]["peak"])
+        yield "smallest budget", lambda: [*QUICKLY, *counted, "--budget", str(least())]
+        yield "ranges", lambda: [*ranges, *counted, "--budget", str(least(*ranges))]
+        yield "tflms", lambda: [*tflms, *counted, "--budget", str(least(*tflms))]
         if byte_count(self) > LARGE:
             return
-        yield "everything", EVERYTHING
+        yield "everything", lambda: EVERYTHING
         if any(node.op_type == "MaxPool" and len(node.output) > 1 for node in self.proto.graph.node):
             # With room to spare: an encoding needs some.
-            yield "encoded", ["--encode", "--budget", "1TiB", *EVERYTHING]
-            yield "encoded, smallest budget", ["--encode", *counted, "--budget", str(self.smallest_budget(form, *tflms))]
-        report = json.loads(lmsc(self.path, *self.reading, "--json", *EVERYTHING).stdout)
-        peak = report["before"]["peak"]
-        yield "half the way", [*QUICKLY, "--budget", str((tight + peak) // 2)]
-        least = self.smallest_budget(form, *tflms)
-        yield "tflms, half the way", [*tflms, "--budget", str((least + peak) // 2)]
-        yield "as much as the original needs", [*QUICKLY, "--budget", str(peak)]
-        memonger = ["--planner", "memonger"]
-        recomputing = (2 * self.smallest_budget(form, *memonger) + peak) // 3
-        yield "memonger", [*memonger, *counted, "--budget", str(recomputing)]
-        yield "direct order", ["--ctrld-strategy", "direct-order", "--lb", "3"]
-        yield "fused", ["--fuse-swapins", "8", "--swap-branches"]
+            yield "encoded", lambda: ["--encode", "--budget", "1TiB", *EVERYTHING]
+            yield "encoded, smallest budget", lambda: ["--encode", *counted, "--budget", str(least(*tflms))]
+        yield "half the way", lambda: [*QUICKLY, "--budget", str((least() + peak()) // 2)]
+        yield "tflms, half the way", lambda: [*tflms, "--budget", str((least(*tflms) + peak()) // 2)]
+        yield "as much as the original needs", lambda: [*QUICKLY, "--budget", str(peak())]
+        yield "memonger", lambda: [*memonger, *counted, "--budget", str((2 * least(*memonger) + peak()) // 3)]
+        yield "direct order", lambda: ["--ctrld-strategy", "direct-order", "--lb", "3"]
+        yield "fused", lambda: ["--fuse-swapins", "8", "--swap-branches"]
 
 
 # --- models and what they are fed ------------------------------------------------------------------------------------
@@ -287,7 +285,8 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
 # --- checks ----------------------------------------------------------------------------------------------------------
 
 
-def check_model(path: Path, report: Report) -> None:
+def check_model(path: Path, turn: int | None, report: Report) -> None:
+    """Checks a model under all of its plans, or with a turn under a third of those of a small one."""
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         model = source(path, scratch, report)
@@ -299,9 +298,12 @@ def check_model(path: Path, report: Report) -> None:
 
         plans = 0
         for form in FORMS:
-            for plan, arguments in model.plans(form):
+            for number, (plan, make_arguments) in enumerate(model.plans(form)):
                 if large and form == FORMS[0] and plan != "ranges":
                     continue
+                if turn is not None and not large and (turn + number + (form == "ort")) % 3:
+                    continue
+                arguments = make_arguments()
                 output = scratch / f"{plan}.{form}.onnx".replace(" ", "-")
                 what = f"{plan}, {form}"
                 told = model.compile(output, form, *arguments)
@@ -690,12 +692,12 @@ def is_quick(model: str, *graph: str) -> bool:
     return graph in QUICK_GRAPHS if model.startswith("tiny_") else model in QUICK and graph == ("training_model.onnx",)
 
 
-def work(path: Path, answer: multiprocessing.connection.Connection) -> None:
+def work(path: Path, turn: int | None, answer: multiprocessing.connection.Connection) -> None:
     """Checks one model in a process of its own: a broken graph may end it."""
     report, skipped = Report(), ""
     with contextlib.suppress(BrokenPipeError):
         try:
-            check_model(path, report)
+            check_model(path, turn, report)
         except Skip as reason:
             skipped = str(reason)
         except Exception as error:
@@ -704,14 +706,16 @@ def work(path: Path, answer: multiprocessing.connection.Connection) -> None:
         answer.send((report, skipped))
 
 
-def in_parallel(paths: list[Path], processes: int) -> Iterator[tuple[Path, Report, str, float]]:
+def in_parallel(paths: list[Path], are_all_plans: bool, processes: int) -> Iterator[tuple[Path, Report, str, float]]:
     """Reports of all models, as they are ready."""
     running = {}
     waiting = iter(paths)
     while True:
         for path in waiting:
             receiver, sender = multiprocessing.Pipe(duplex=False)
-            process = multiprocessing.Process(target=work, args=(path, sender))
+            # Each model takes its turn, whatever others are beside it.
+            turn = None if are_all_plans else zlib.crc32(str(path.relative_to(MODELS)).encode())
+            process = multiprocessing.Process(target=work, args=(path, turn, sender))
             process.start()
             sender.close()
             running[receiver] = path, process, time.monotonic()
@@ -745,7 +749,7 @@ def main() -> int:
         for what, report in ((f"{len(TYPES)} element types", types), ("large variables", variables)):
             print("\n".join([f"{what}: {report.checks} checks", *report.failures]), flush=True)
             checks, failed = checks + report.checks, failed + bool(report.failures)
-    for path, report, skipped, seconds in in_parallel(paths, os.cpu_count() or 1):
+    for path, report, skipped, seconds in in_parallel(paths, bool(options or selected), os.cpu_count() or 1):
         name = path.relative_to(MODELS)
         checks += report.checks
         if skipped:

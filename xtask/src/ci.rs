@@ -26,6 +26,7 @@ const FOREIGN_FEATURES: &[&str] = &["melior", "candle"];
 const RATIOS: [&str; 8] = ["bench", "--profile", "dev", "--workspace", "--bench", "ratios", "--", "--short"];
 
 /// All tests but those in documentation, which are a step of their own, so that the name of a failed step says which failed.
+/// The step runs the slow ones, too, which `cargo test` leaves out.
 const TESTS: [&str; 4] = ["--lib", "--bins", "--tests", "--examples"];
 
 /// The program with a pass of its own that the tutorial shows: a workspace of its own, as any other program.
@@ -75,7 +76,7 @@ pub(crate) const STEPS: [Step; 25] = [
     step("clippy", Needs::Folder, clippy),
     step("build", Needs::Folder, |job| job.test(&[&TESTS[..], &["--no-run"]].concat())),
     // The folder is not locked while tests run, so other steps build meanwhile.
-    step("test", Needs::Program, |job| job.test(&TESTS)),
+    step("test", Needs::Program, |job| job.test(&[&TESTS[..], &["--", "--include-ignored"]].concat())),
     step("doc-test", Needs::Folder, |job| job.test(&["--doc"]) && own_pass(job)),
     step("doc", Needs::Folder, doc),
     step("ratios", Needs::Folder, |job| job.cargo(&RATIOS, &[])),
