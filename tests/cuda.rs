@@ -276,7 +276,12 @@ fn steps_of_small_models_compute_what_the_host_computes() {
         return;
     }
     let parts = std::thread::available_parallelism().map_or(1, usize::from);
-    let this = ["steps_of_small_models_compute_what_the_host_computes", "--exact", "--nocapture"];
+    let this = [
+        "steps_of_small_models_compute_what_the_host_computes",
+        "--exact",
+        "--nocapture",
+        "--include-ignored",
+    ];
     let children: Vec<_> = (0..parts)
         .map(|part| {
             let mut command = Command::new(std::env::current_exe().unwrap());

@@ -108,20 +108,18 @@ pub struct AddressSearch<Plans> {
     arena: Arena,
     /// Makes plans whose live bytes fit a budget.
     plans: Plans,
-    /// The index of the next budget for plans, and the number of cases that were there before the first.
+    /// The index of the next budget for plans.
     next: usize,
-    known: usize,
     /// The longest makespan of plans with a small loss.
     longest: Option<u64>,
     progress: Progress,
-    /// Work for construction so far.
+    /// Work for construction so far, and the shortest makespan that it came to, if that was the best at the time.
     constructed: u64,
+    shortest: Option<u64>,
     seeker: Seeker,
     cases: Vec<(Plan, Frame)>,
     /// Placements to improve, each with the index of its case.
     tries: Vec<(usize, Placement)>,
-    /// The number of improvements so far.
-    improved: u64,
     /// The best placement of all objects.
     best: Option<(usize, Placement)>,
     /// Whether there are too many objects to compare them with one another.
@@ -135,14 +133,13 @@ impl<Plans: FnMut(u64) -> Vec<Plan>> AddressSearch<Plans> {
             arena,
             plans,
             next: 0,
-            known: 0,
             longest: None,
             progress: Progress::default(),
             constructed: 0,
+            shortest: None,
             seeker: Seeker::default(),
             cases: Vec::new(),
             tries: Vec::new(),
-            improved: 0,
             best: None,
             many: false,
         }
@@ -160,7 +157,6 @@ impl<Plans: FnMut(u64) -> Vec<Plan>> AddressSearch<Plans> {
                 search.tries.push((0, placement));
             }
         }
-        search.known = search.cases.len();
         search
     }
 
@@ -192,10 +188,8 @@ impl<Plans: FnMut(u64) -> Vec<Plan>> AddressSearch<Plans> {
     fn construct(&mut self, most_work: u64) {
         let before = self.seeker.work - self.constructed;
         for (share, kind) in budgets().skip(self.next) {
-            // Plans from the start of the search do not count as progress of this one.
-            let constructed = self.best.as_ref().filter(|(case, _)| *case >= self.known);
-            let shortest = constructed.map_or(u64::MAX, |(_, placement)| placement.makespan);
-            let any = constructed.is_some();
+            // Neither plans from the start of the search nor improvements count as progress of construction.
+            let any = self.shortest.is_some();
             if any && kind != Kind::Far && self.seeker.work - before > most_work {
                 return;
             }
@@ -207,6 +201,7 @@ impl<Plans: FnMut(u64) -> Vec<Plan>> AddressSearch<Plans> {
                     !any || is_near || self.many
                 }
             };
+            let shortest = self.shortest.unwrap_or(u64::MAX);
             if is_done || kind != Kind::Far && self.progress.ends(shortest, STAGNANT_BUDGETS.get()) {
                 break;
             }
@@ -272,34 +267,34 @@ impl<Plans: FnMut(u64) -> Vec<Plan>> AddressSearch<Plans> {
         found.sort_by_key(Placement::rank);
         let case = self.cases.len();
         found.iter().for_each(|placement| self.note(case, placement));
+        if self.best.as_ref().is_some_and(|best| best.0 == case) {
+            self.shortest = Some(self.limit());
+        }
         if self.many {
             return;
         }
         self.tries.extend(found.into_iter().take(IMPROVED.get() / 8).map(|placement| (case, placement)));
     }
 
-    /// Improves the best placements with little work, the better half of them with twice as much, and so on.
+    /// Improves the best placements with little work, the better half of them with twice as much, and so on. It begins with those
+    /// that were constructed, whatever became of them before: what little work has improved leads to less.
     fn improve(&mut self, mut work: u64) {
-        let mut count = IMPROVED.get();
-        let mut progress = Progress::default();
-        let mut dropped = Vec::new();
+        let (mut count, mut seed) = (IMPROVED.get(), 0);
+        let (mut progress, mut tries) = (Progress::default(), self.tries.clone());
         while count > 0 && !progress.ends(self.limit(), IDLE_ROUNDS.get()) {
-            let mut tries = std::mem::take(&mut self.tries);
             tries.retain(|(case, _)| self.cases[*case].1.nominal() < self.limit());
             tries.sort_by_key(|(_, placement)| placement.rank());
-            dropped.extend(tries.drain(count.min(tries.len())..));
+            tries.truncate(count);
             for (case, placement) in &mut tries {
                 if self.cases[*case].1.nominal() < self.limit() {
-                    self.improved += 1;
-                    self.improve_one(*case, placement, (work, self.improved));
+                    seed += 1;
+                    self.improve_one(*case, placement, (work, seed));
                     self.note(*case, placement);
                 }
             }
-            self.tries = tries;
             count /= 2;
             work *= 2;
         }
-        self.tries.append(&mut dropped);
     }
 
     fn improve_one(&mut self, case: usize, placement: &mut Placement, (work, seed): (u64, u64)) {
