@@ -21,9 +21,13 @@ const CARGO_DENY: &str = "cargo-deny@0.20.2";
 /// Features that need more than a Rust toolchain: LLVM, or many crates that nothing else needs.
 const FOREIGN_FEATURES: &[&str] = &["melior", "candle"];
 
+/// The packages that the step `build` builds: with others, or fewer, cargo would build some of them again with other features.
+const BUILT: [&str; 2] = ["--workspace", "--exclude=lmsc-python"];
+
 /// Whether plans or bounds have become worse than `plan/benches/ratios.txt` says. No time is compared: what was built to be
-/// tested does, which `--workspace` makes the same.
-const RATIOS: [&str; 8] = ["bench", "--profile", "dev", "--workspace", "--bench", "ratios", "--", "--short"];
+/// tested does.
+const RATIOS: [&str; 8] =
+    ["bench", "--profile", "dev", BUILT[0], BUILT[1], "--bench=ratios", "--", "--short"];
 
 /// All tests but those in documentation, which are a step of their own, so that the name of a failed step says which failed.
 /// The step runs the slow ones, too, which `cargo test` leaves out.
@@ -221,8 +225,7 @@ fn candle(job: &mut Job<'_>) -> bool {
 /// The kernels of CUDA devices on the processor, under sanitizers; without them, and their device, they are part of `test`.
 fn kernels(job: &mut Job<'_>) -> bool {
     let needed = [("LMSC_REQUIRE_CXX", "1"), ("LMSC_SANITIZERS", "1")];
-    // As `build` built it.
-    job.cargo(&["test", "--workspace", "--test", "cuda_kernels"], &needed)
+    job.cargo(&["test", BUILT[0], BUILT[1], "--test", "cuda_kernels"], &needed)
 }
 
 /// What is run on a GPU, over a driver that computes nothing: mistakes of scripts cost minutes of a GPU otherwise.
