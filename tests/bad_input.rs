@@ -1028,15 +1028,15 @@ fn standard_input_that_is_wrong() {
 }
 
 /// Large inputs that are allowed, of every form that makes a loop in a loop long. The harness bounds what each call
-/// may take; here each is also held to ten seconds of the processor on a slow machine.
+/// may take; here each is also held to half a minute on a slow machine.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn large_graphs_take_linear_time() {
     large_graphs("function");
 }
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn large_graphs_take_linear_time_for_onnx_runtime() {
     large_graphs("ort");
 }
@@ -1044,7 +1044,7 @@ fn large_graphs_take_linear_time_for_onnx_runtime() {
 /// Compiles large graphs into files of this form.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn large_graphs(form: &str) {
-    let n = 10_000;
+    let n = if support::is_thorough() { 30_000 } else { 10_000 };
     let bench = Bench::new();
     let wide = 256i64;
     let mut cases: Vec<(&str, Vec<u8>, &str)> = Vec::new();
@@ -1239,7 +1239,7 @@ fn large_texts_take_linear_time() {
 
 /// A file of ten megabytes that holds as many small things as fit.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn ten_megabytes_of_harm_stay_within_the_memory() {
     let bench = Bench::new();
     let node = NodeProto { input: vec![String::new(); 2], ..NodeProto::default() };

@@ -261,7 +261,7 @@ const PART: &str = "LMSC_PART";
 ///
 /// A process has one driver: so each processor runs a process.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn steps_of_small_models_compute_what_the_host_computes() {
     let Some((driver, _used)) = driver() else { return };
     if let Ok(part) = std::env::var(PART) {
@@ -590,7 +590,7 @@ fn products_are_rounded_only_if_that_is_asked_for() {
 
 /// The same of convolutions.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn convolutions_are_rounded_only_if_that_is_asked_for() {
     let Some((driver, _used)) = driver() else { return };
     // Normalized, what is nothing but rounding errors would be as large as anything else.
@@ -881,7 +881,7 @@ fn in_chunks(
 /// Chunks that addresses keep from step to step hold the bits that an arena holds, whatever the order of the streams; nothing is
 /// mapped within steps, and nothing is left.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn chunks_hold_the_same_bits_as_an_arena() {
     let Some((driver, _used)) = driver() else { return };
     let (mut runs, mut copies, mut shared) = (0, 0, 0);
@@ -1152,7 +1152,7 @@ impl Calibrated {
 /// Every operator of the host's profile is in the device's; plans and predictions go by it, and a file that is planned with it
 /// runs on the device, with the workspaces that were measured.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn what_is_measured_on_a_device_is_what_planners_read() {
     let Some(installed) = Installed::new() else { return };
     // It makes use of all the workspace that it gets.
@@ -1443,7 +1443,7 @@ fn predictions_know_fused_kernels() {
 
 /// Copies of one direction that take 30 ms more do so in that direction alone.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn copies_are_measured_each_way() {
     let Some(installed) = Installed::new() else { return };
     let model = format!("{}/tiny_mlp/training_model.onnx", support::models::MODELS);

@@ -41,7 +41,7 @@ fn planned(graph: &Graph, planner: &str, budget: Bytes, ranges: bool) -> Option<
 }
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn every_model_is_read_back() {
     let (mut swapped, mut joined, mut again) = (0, 0, 0);
     for path in models() {

@@ -200,7 +200,7 @@ fn runs_as_listed(installed: &Installed, program: &[&str], replayed: bool) -> Va
 
 /// ResNet-50 at a batch that needs 83 GiB is planned for 64 of them, and runs on a card of 79.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn a_step_that_is_larger_than_the_card_runs() {
     let Some(installed) = Installed::new() else { return };
     let (resnet, budget) = (model("resnet50"), 64 * GIB);
@@ -218,7 +218,7 @@ fn a_step_that_is_larger_than_the_card_runs() {
 
 /// GPT-2, BERT and a 3-dimensional U-Net, with an optimizer, at batches that people train with.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn other_models_of_full_size_run() {
     let Some(installed) = Installed::new() else { return };
     let optimizer = |name: &str| format!("{}/{name}/optimizer_model.onnx", support::models::MODELS);

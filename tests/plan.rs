@@ -301,7 +301,7 @@ fn a_model_is_planned_in_ranges_where_asked_for() {
 }
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn time_never_rises_with_memory() {
     let bench = Bench::new();
     let model = "testdata/models/resnet50/training_model.onnx";

@@ -136,7 +136,7 @@ fn a_graph_that_tflms_rewrote_carries_out_a_valid_plan() {
 
 /// The order of operators depends on the planner that is asked; what the floors promise must hold in it.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn every_budget_from_the_floor_on_has_a_plan() {
     let (mut told_by, mut lower) = (BTreeMap::new(), 0);
     let is_tiny = |path: &PathBuf| path.display().to_string().contains("/tiny_");
@@ -198,7 +198,7 @@ fn every_budget_from_the_floor_on_has_a_plan() {
 
 /// What is told as the smallest budgets and as the peak holds, where everything gets an address, at just that number.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn floors_and_peaks_hold_with_addresses() {
     let is_tiny = |path: &PathBuf| path.display().to_string().contains("/tiny_");
     let host = lmsc_plan::Target::built_in("host").unwrap();

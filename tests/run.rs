@@ -103,7 +103,7 @@ fn chunks_hold_the_same_bits_as_an_arena() {
 }
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn a_plan_in_pages_runs_in_as_many_chunks() {
     let bench = Bench::new();
     let read = |name: &str| std::fs::read(bench.path(name)).unwrap();

@@ -16,7 +16,7 @@ fn asked(bench: &Bench, arguments: &str) -> (i32, Value) {
 
 /// Whichever command made a plan, and whichever carries it out, the rewritten model is the same: by its hash and by its text.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn a_saved_plan_is_carried_out_as_it_was_made() {
     let bench = Bench::new();
     let (mut plans, mut refusals, mut moved) = (0, 0, 0);

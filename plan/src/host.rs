@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    #[ignore = "slow"]
+    #[ignore = "slow: `cargo xtask ci test` runs it"]
     fn what_leaves_a_limited_problem_has_room_on_the_host() {
         let (mut plans, mut refused) = (0, 0);
         for seed in 0..300 {

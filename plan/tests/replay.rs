@@ -36,7 +36,7 @@ fn mean(ratios: &[(String, f64)]) -> f64 {
 }
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn a_tenth_of_noise_in_operators_costs_less_than_a_hundredth_of_the_time() {
     for (planner, recompute) in [("swap-only", false), ("auto", true)] {
         let ratios = ratios(planner, recompute, Noise { operators_percent: 10, contention_percent: 0 });

@@ -19,7 +19,7 @@ use std::time::Duration;
 const PROCESSOR_SECONDS: u64 = 120;
 
 /// Processor time of a call whose time must grow linearly with its input.
-const LINEAR_SECONDS: u64 = 10;
+const LINEAR_SECONDS: u64 = 30;
 
 /// The time after which a call that waits forever is ended. A call that computes meets the limit of its processor time.
 const WATCHDOG: Duration = Duration::from_secs(600);

@@ -276,8 +276,10 @@ impl<Plans: FnMut(u64) -> Vec<Plan>> AddressSearch<Plans> {
         self.tries.extend(found.into_iter().take(IMPROVED.get() / 8).map(|placement| (case, placement)));
     }
 
-    /// Improves the best placements with little work, the better half of them with twice as much, and so on. It begins with those
-    /// that were constructed, whatever became of them before: what little work has improved leads to less.
+    /// Improves the best placements with little work, the better half of them with twice as much, and so on.
+    ///
+    /// Every run starts from the placements as they were constructed. Starting from those that an earlier run improved gave
+    /// longer plans.
     fn improve(&mut self, mut work: u64) {
         let (mut count, mut seed) = (IMPROVED.get(), 0);
         let (mut progress, mut tries) = (Progress::default(), self.tries.clone());

@@ -277,7 +277,7 @@ fn the_largest_element_of_a_window_gets_its_gradient() {
 
 /// Recurrent layers in every direction, with first states, and the gradients of all of their operands.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: `cargo xtask ci test` runs it"]
 fn recurrent_layers_have_gradients_of_all_operands() {
     let (t, b, i, h) = (3, 2, 3, 2);
     let variants = [("LSTM", 4, ""), ("GRU", 3, ", linear_before_reset = 1"), ("GRU", 3, "")];
