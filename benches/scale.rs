@@ -11,7 +11,6 @@ use bytes::Bytes;
 use clap::Parser;
 use divan::Bencher;
 use lmsc::cli::Cli;
-use lmsc_ir::random::{Rng, Size, training_graph};
 use lmsc_ir::{Graph, Phase, equiv};
 use lmsc_onnx::file::encode_to;
 use lmsc_onnx::{Dims, Model, SwapForm, export, import, settle};
@@ -20,6 +19,7 @@ use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::{Granularity, Request, planner};
 use lmsc_plan::problem::{Operator, Problem, TensorId};
 use lmsc_plan::{MemoryTimeline, tflms};
+use lmsc_testing::{Rng, Size, training_graph};
 
 const NODES: &[usize] = &[100, 1_000, 10_000, 100_000];
 

@@ -3,10 +3,10 @@
 
 mod support;
 
-use lmsc_ir::random::{Damage, Rng, Size, damage, training_graph};
 use lmsc_ir::{Graph, equiv};
 use lmsc_kernels::StepContext;
 use lmsc_passes::{PassCx, Pipeline};
+use lmsc_testing::{Damage, Rng, Size, damage, training_graph};
 use support::interpreter::Interpreter;
 
 const ALL: &str = "fold-constants,merge-common-subexpressions{across-phases=true},remove-dead-nodes";

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use lmsc_ir::equiv::{Difference, Equivalence};
 use lmsc_ir::program::{Checked, ProgramFlaw, Stream, Wait};
-use lmsc_ir::random::{Damage, Rng, Size, Source, damage, training_graph};
 use lmsc_ir::{Bytes, Graph, equiv};
 use lmsc_passes::{Lowering, PassCx, Pipeline, TFLMS, lower};
 use lmsc_plan::planners::planner;
 use lmsc_runtime::Settled;
+use lmsc_testing::{Damage, Rng, Size, Source, damage, training_graph};
 use support::models::{load, models};
 
 /// The kinds of damage that are noticed, each tried some times: one that leaves the meaning, such as exchanging operands that are

@@ -5,12 +5,12 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use lmsc_ir::random::{Size, training_graph};
 use lmsc_ir::rng::{Rng, Source};
 use lmsc_ir::{Bytes, Def, Graph, Storages, Type, ValueId};
 use lmsc_onnx::{Stated, carried, settle};
 use lmsc_passes::{Lowering, PassCx, Pipeline, lower};
 use lmsc_runtime::Rehearsal;
+use lmsc_testing::{Size, training_graph};
 
 const STEPS: u64 = 3;
 

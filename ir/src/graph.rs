@@ -661,8 +661,9 @@ impl Graph {
         fresh(base, |name| self.node_named(name).is_some() || self.inner_names.contains(name))
     }
 
-    /// Adds a value; for the parser, which meets names before their definitions.
-    pub(crate) fn add_value(&mut self, value: Value, def: Def) -> ValueId {
+    /// Adds a value; for the parser, which meets names before their definitions, and for tests that damage graphs.
+    #[doc(hidden)]
+    pub fn add_value(&mut self, value: Value, def: Def) -> ValueId {
         let id = self.values.push(value);
         self.defs.push(def);
         if !self.value_names.insert(id, |id| &self.values[id].name) {
@@ -676,16 +677,21 @@ impl Graph {
         &self.namesakes
     }
 
-    /// Mutable access for the parser to all of a value and a node.
-    pub(crate) fn value_mut(&mut self, value: ValueId) -> &mut Value {
+    /// Mutable access to all of a value, for the parser and for tests that damage graphs: it may break the invariants.
+    #[doc(hidden)]
+    pub fn value_mut(&mut self, value: ValueId) -> &mut Value {
         &mut self.values[value]
     }
 
-    pub(crate) fn set_def(&mut self, value: ValueId, def: Def) {
+    /// As [`Graph::value_mut`], for the definition of a value.
+    #[doc(hidden)]
+    pub fn set_def(&mut self, value: ValueId, def: Def) {
         self.defs[value] = def;
     }
 
-    pub(crate) fn node_mut(&mut self, node: NodeId) -> &mut Node {
+    /// As [`Graph::value_mut`], for a node.
+    #[doc(hidden)]
+    pub fn node_mut(&mut self, node: NodeId) -> &mut Node {
         &mut self.nodes[node]
     }
 }

@@ -29,8 +29,6 @@ mod message;
 pub mod ops;
 mod phase;
 pub mod program;
-#[cfg(any(test, feature = "random"))]
-pub mod random;
 mod ranges;
 mod reach;
 pub mod rng;
@@ -40,6 +38,16 @@ mod types;
 mod units;
 mod verify;
 pub mod words;
+
+// A dependency on `lmsc-testing` would bring a second copy of this crate, with other types: its sources are compiled here, too.
+#[cfg(test)]
+#[path = "../../testing/src/damage.rs"]
+pub mod damage;
+#[cfg(test)]
+extern crate self as lmsc_ir;
+#[cfg(test)]
+#[path = "../../testing/src/graphs.rs"]
+pub mod graphs;
 
 pub use attr::{Attr, Data, Float};
 pub use constants::Constants;

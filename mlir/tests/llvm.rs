@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use lmsc_ir::Graph;
-use lmsc_ir::random::{Rng, Size, training_graph};
+use lmsc_testing::{Rng, Size, training_graph};
 
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/mlir");
 const DIALECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/lms.irdl.mlir");

@@ -4,9 +4,9 @@
 mod clock;
 
 use clock::processor_time;
-use lmsc_ir::random::{Rng, Size, Source, training_graph};
 use lmsc_ir::{Graph, ParseError, verify};
 use lmsc_mlir::{parse, print};
+use lmsc_testing::{Rng, Size, Source, training_graph};
 
 const EVERYTHING: &str = include_str!("../../testdata/mlir/everything-has-its-place.lms");
 const SWAPPED: &str = include_str!("../../testdata/mlir/a-tensor-leaves-and-returns.lms");

@@ -4,10 +4,10 @@ use lmsc_ir::program::{
     Action, Memory, PlacedTensor, Program, Residency, Stream, Transfer, Until, check, peak_in_order,
     residencies,
 };
-use lmsc_ir::random::{Rng, Size, Source, training_graph};
 use lmsc_ir::{Bytes, Graph};
 use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, lower};
 use lmsc_plan::planners::planner;
+use lmsc_testing::{Rng, Size, Source, training_graph};
 
 /// What is decided for a random graph.
 fn context(seed: u64, rng: &mut Rng, graph: &Graph) -> (PassCx, &'static str) {

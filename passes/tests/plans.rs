@@ -2,7 +2,6 @@
 //! than the budget.
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
-use lmsc_ir::random::{Rng, Size, Source, training_graph};
 use lmsc_ir::{Bytes, Graph, NodeId, Phases, Place, Storage, Storages, equiv};
 use lmsc_passes::apply;
 use lmsc_plan::address::{Arena, check, place};
@@ -14,6 +13,7 @@ use lmsc_plan::planners::{Granularity, Plan, Request};
 use lmsc_plan::problem::{Duplex, Link, Problem, TensorId};
 use lmsc_plan::schedule::{self, Piece, Room};
 use lmsc_plan::{Execution, MemoryTimeline};
+use lmsc_testing::{Rng, Size, Source, training_graph};
 
 /// A random graph, and what it takes to run it.
 struct Case {

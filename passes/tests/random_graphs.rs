@@ -1,10 +1,10 @@
 //! After any rewriting with any parameters, the graph keeps its invariants, computes the same, and needs no more
 //! memory; within a budget, it needs no more than that.
 
-use lmsc_ir::random::{Rng, Size, Source, training_graph};
 use lmsc_ir::{Bytes, Graph, equiv};
 use lmsc_passes::{PassCx, PassError, Pipeline};
 use lmsc_plan::tflms::{Analysis, Params, Scope, Strategy, tune};
+use lmsc_testing::{Rng, Size, Source, training_graph};
 
 fn passes() -> Pipeline<'static> {
     Pipeline::parse("hoist-shapes,swap").unwrap()

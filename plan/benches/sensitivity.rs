@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use lmsc_ir::random::{Rng, Size, training_graph};
 use lmsc_ir::{Bytes, Phase};
 use lmsc_plan::address::{self, Arena};
 use lmsc_plan::cost::Cost;
@@ -28,6 +27,7 @@ use lmsc_plan::problem::{Operator, Problem, Tensor, TensorId};
 use lmsc_plan::schedule::tuned::{DefinedAt, observed, with, worked};
 use lmsc_plan::service::{self, Question, Space};
 use lmsc_plan::{Floors, MemoryTimeline, bound, order, placing};
+use lmsc_testing::{Rng, Size, training_graph};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 

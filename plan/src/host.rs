@@ -73,7 +73,7 @@ fn limited(problem: &Problem, plan: &Plan, host_bytes: u64) -> Problem {
 mod tests {
     use lmsc_planners::planner;
     use lmsc_schedule::Request;
-    use lmsc_schedule::random::problem;
+    use lmsc_testing::random::problem;
 
     use super::*;
 
@@ -82,7 +82,7 @@ mod tests {
     fn what_leaves_a_limited_problem_has_room_on_the_host() {
         let (mut plans, mut refused) = (0, 0);
         for seed in 0..300 {
-            let problem = problem(&mut lmsc_ir::random::Rng::new(seed), 12);
+            let problem = problem(&mut lmsc_testing::Rng::new(seed), 12);
             let budget = (problem.floor().1 + problem.live_bytes().into_iter().max().unwrap()) / 2;
             let request = Request { recompute: true, effort: 5, ..Request::new(&problem, budget) };
             let auto = planner("auto").unwrap();

@@ -45,8 +45,6 @@ pub use lmsc_bound as bound;
 pub use lmsc_cost::{self as cost, Costs, target, target::Target};
 pub use lmsc_planners::{self as planners, env, instance};
 pub use lmsc_schedule as schedule;
-#[cfg(any(test, feature = "random"))]
-pub use lmsc_schedule::random;
 pub use lmsc_schedule::{problem, threads};
 
 pub use bridge::Bridge;

@@ -415,7 +415,7 @@ fn number(node: NodeId) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use lmsc_ir::random::{Rng, Size, training_graph};
+    use lmsc_testing::{Rng, Size, training_graph};
 
     use super::*;
 

@@ -3,9 +3,9 @@
 
 use std::collections::HashSet;
 
-use lmsc_ir::random::{Rng, Size, Source, training_graph};
 use lmsc_ir::{Def, Graph, LMSC_DOMAIN, Node, NodeId, Op, Place, StorageId, Storages, ValueId};
 use lmsc_plan::MemoryTimeline;
+use lmsc_testing::{Rng, Size, Source, training_graph};
 
 /// Adds copies of a storage at random positions, with random control edges; later readers read the copy.
 fn swap_something(graph: &mut Graph, rng: &mut Rng) {

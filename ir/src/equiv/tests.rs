@@ -1,7 +1,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::random::{Damage, Rng, Size, Source, damage, training_graph};
+use crate::damage::{Damage, damage};
+use crate::graphs::{Size, training_graph};
+use crate::rng::{Rng, Source};
 use crate::{Place, TensorType};
 
 fn graphs(count: u64) -> impl Iterator<Item = (u64, Graph)> {

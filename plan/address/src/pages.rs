@@ -171,7 +171,7 @@ fn exact(problem: &Problem, mut plan: Plan) -> Plan {
 #[cfg(test)]
 mod tests {
     use lmsc_planners::{PLANNERS, Planner, planner};
-    use lmsc_schedule::random::{self, Rng, Source};
+    use lmsc_testing::{Rng, Source, random};
 
     use super::*;
 

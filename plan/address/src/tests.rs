@@ -2,9 +2,9 @@ use cranelift_entity::EntityRef;
 use lmsc_ir::Phase::{Backward, Forward};
 use lmsc_planners::ours::swap_only;
 use lmsc_schedule::problem::Problem;
-use lmsc_schedule::random::{self, Rng, Source};
-use lmsc_schedule::testing::{op, problem, produced};
 use lmsc_schedule::{Absences, Act, Acts, Instruction, Noise, Replay, Schedule, Step};
+use lmsc_testing::small::{op, problem, produced};
+use lmsc_testing::{Rng, Source, random};
 
 use super::*;
 

@@ -1,10 +1,10 @@
 use cranelift_entity::SecondaryMap;
 use lmsc_ir::Phase;
-use lmsc_planners::ours::{exact, swap_only};
+use lmsc_planners::ours::swap_only;
 use lmsc_schedule::problem::{Duplex, Operator, Problem, TensorId};
-use lmsc_schedule::random::{self, Rng, Source};
-use lmsc_schedule::testing::{op, problem, produced};
 use lmsc_schedule::{Granularity, Request, check};
+use lmsc_testing::small::{op, problem, produced};
+use lmsc_testing::{Rng, Source, exact, random};
 
 use super::*;
 

@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         for seed in 0..200 {
-            let mut problem = lmsc_schedule::random::problem(&mut lmsc_ir::random::Rng::new(seed), 12);
+            let mut problem = lmsc_testing::random::problem(&mut lmsc_testing::Rng::new(seed), 12);
             let Link { out_bytes_per_second, in_bytes_per_second, .. } = &mut problem.link;
             for bandwidth in [out_bytes_per_second, in_bytes_per_second] {
                 *bandwidth = *bandwidth as f64 as u64;

@@ -3,8 +3,8 @@
 use lmsc_ir::program::GateEffect;
 use lmsc_planners::{PLANNERS, Request};
 use lmsc_schedule::problem::{Operator, Problem, TensorId};
-use lmsc_schedule::random::{self, Rng, Source};
 use lmsc_schedule::{Noise, Replay, Room, Schedule, check, check_however_long, edges};
+use lmsc_testing::{Rng, Source, random};
 
 /// A plan of a random problem, and its budget.
 fn planned(seed: u64) -> Option<(Problem, Schedule, u64)> {

@@ -158,8 +158,10 @@ fn sorted(acts: &Acts, order: &[ActId], time: &[u64]) -> Vec<ActId> {
 
 #[cfg(test)]
 mod tests {
+    use lmsc_ir::rng::Rng;
+
     use super::*;
-    use crate::random::{self, Rng};
+    use crate::random;
 
     #[test]
     fn three_sorted_lists_become_what_a_stable_sort_makes() {

@@ -14,20 +14,26 @@ mod edges;
 mod justify;
 mod no_wait;
 pub mod problem;
-#[cfg(any(test, feature = "random"))]
-pub mod random;
 mod recover;
 mod replay;
 mod request;
 pub mod segment_tree;
 mod simulate;
-#[cfg(any(test, feature = "random"))]
-pub mod testing;
 #[cfg(test)]
 mod tests;
 pub mod threads;
 pub mod tuned;
 mod watch;
+
+// A dependency on `lmsc-testing` would bring a second copy of this crate, with other types: its sources are compiled here, too.
+#[cfg(test)]
+extern crate self as lmsc_schedule;
+#[cfg(test)]
+#[path = "../../../testing/src/random.rs"]
+pub mod random;
+#[cfg(test)]
+#[path = "../../../testing/src/small.rs"]
+pub mod small;
 
 use std::ops::Range;
 

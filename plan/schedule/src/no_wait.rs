@@ -216,7 +216,7 @@ mod tests {
 
     use super::*;
     use crate::problem::Tensor;
-    use crate::testing::{op, problem, produced};
+    use crate::small::{op, problem, produced};
     use crate::{Piece, Step, check};
 
     /// Four stages of 10 ns and 10 bytes each; the link transfers one byte per nanosecond.

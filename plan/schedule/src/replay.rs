@@ -193,7 +193,7 @@ mod tests {
     use lmsc_ir::Phase::{Backward, Forward};
 
     use super::*;
-    use crate::testing::{op, problem, produced, steps};
+    use crate::small::{op, problem, produced, steps};
 
     fn noise(operators_percent: u32, contention_percent: u32) -> Noise {
         Noise { operators_percent, contention_percent }

@@ -1,7 +1,9 @@
 use cranelift_entity::EntityRef;
 
 use super::*;
-use crate::random::{self, Rng, Source};
+use lmsc_ir::rng::{Rng, Source};
+
+use crate::random;
 
 /// Random problems with budgets from the floor to the peak, where no swaps are needed, and absences that fit each.
 fn cases() -> impl Iterator<Item = (u64, Problem, u64, Absences)> {

@@ -1,12 +1,12 @@
-use lmsc_ir::random::Source;
 use lmsc_planners::{Parameters, planner};
-use lmsc_schedule::random::problem;
+use lmsc_testing::Source;
+use lmsc_testing::random::problem;
 
 use super::*;
 use crate::service;
 
 fn problem_of(seed: u64) -> Problem {
-    problem(&mut lmsc_ir::random::Rng::new(seed), 12)
+    problem(&mut lmsc_testing::Rng::new(seed), 12)
 }
 
 /// A plan of a random problem, with a budget between the floor and the peak.
@@ -68,7 +68,7 @@ fn a_plan_of_another_problem_is_refused() {
 /// Reading a damaged plan never panics: it is refused, or the checkers accept the plan that was read.
 #[test]
 fn damaged_plans_are_refused_or_valid() {
-    let mut random = lmsc_ir::random::Rng::new(7);
+    let mut random = lmsc_testing::Rng::new(7);
     let (mut refused, mut read) = (0, 0);
     for seed in 0..60 {
         let Some((problem, saved)) = saved(seed, SPACES[seed as usize % 3]) else { continue };
@@ -94,7 +94,7 @@ fn damaged_plans_are_refused_or_valid() {
 /// The same for plans in which list entries are removed, doubled or exchanged.
 #[test]
 fn plans_with_damaged_lists_are_refused_or_valid() {
-    let mut random = lmsc_ir::random::Rng::new(8);
+    let mut random = lmsc_testing::Rng::new(8);
     let (mut refused, mut read) = (0, 0);
     for seed in 0..60 {
         let Some((problem, saved)) = saved(seed, SPACES[seed as usize % 3]) else { continue };

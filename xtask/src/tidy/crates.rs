@@ -35,16 +35,18 @@ const BELOW: &[(&str, &[&str])] = &[
     ("lmsc-runtime", &["lmsc-kernels", "lmsc-ir"]),
     ("lmsc-kernels", &["lmsc-ir"]),
     ("lmsc-ir", &[]),
+    ("own-pass", &["lmsc", "lmsc-passes", "lmsc-ir"]),
+    ("lmsc-testing", &["lmsc-planners", "lmsc-schedule", "lmsc-ir"]),
     ("xtask", &[]),
 ];
 
-/// Packages whose feature `random` has inputs for the tests of others.
-const FOR_TESTS: &[&str] = &["lmsc-ir", "lmsc-schedule", "lmsc-planners"];
+/// The package with inputs for the tests of all others.
+const FOR_TESTS: &str = "lmsc-testing";
 
 /// Dependencies between members follow the design's arrows.
 ///
-/// Development dependencies do too; only packages with the feature `random`, which have inputs for tests, are open to the tests of
-/// those below them.
+/// Development dependencies do too, but for [`FOR_TESTS`], on which nothing else may depend, and planners, which the tests of bounds
+/// and addresses ask for plans.
 pub(super) fn arrows_are_those_of_the_design(tree: &Tree) -> Vec<String> {
     let mut messages = Vec::new();
     for (path, text) in tree.members() {
@@ -56,8 +58,7 @@ pub(super) fn arrows_are_those_of_the_design(tree: &Tree) -> Vec<String> {
             continue;
         };
         for (line, dependency, entry, kind) in manifest::tables(text).iter().flat_map(dependencies) {
-            let for_tests =
-                kind == Kind::Dev && FOR_TESTS.contains(&&*dependency) && entry.contains("\"random\"");
+            let for_tests = kind == Kind::Dev && [FOR_TESTS, "lmsc-planners"].contains(&&*dependency);
             if kind == Kind::Workspace {
                 if !entry.starts_with(&dependency) {
                     messages.push(format!("{path}:{line}: `{dependency}` is renamed, use its own name"));
@@ -112,13 +113,14 @@ fn dependencies(table: &Table) -> Vec<(usize, String, String, Kind)> {
     found
 }
 
-/// Every member has `[lints] workspace = true`.
+/// Every member has `[lints] workspace = true`, but for examples, which may be copied out of the workspace.
 pub(super) fn members_inherit_the_lints(tree: &Tree) -> Vec<String> {
     let inherits = |text: &str| {
         manifest::string(text, "lints", "workspace").as_deref() == Some("true")
             || lex::has_name(text, "lints.workspace = true")
     };
-    let members = tree.members().into_iter().filter(|(_, text)| !inherits(text));
+    let members =
+        tree.members().into_iter().filter(|(path, text)| !path.starts_with("examples/") && !inherits(text));
     members
         .map(|(path, _)| {
             format!("{path}:1: does not inherit the workspace's lints, add `[lints]` with `workspace = true`")
@@ -163,14 +165,8 @@ mod tests {
 
     #[test]
     fn tests_may_draw_random_graphs() {
-        let ir = |features: &str| {
-            let ir = format!(
-                "[package]\nname = \"lmsc-ir\"\n[dev-dependencies]\nlmsc-ir = {{ path = \".\", features = [{features}] }}"
-            );
-            arrows_are_those_of_the_design(&with_plan(&ir))
-        };
-        assert_eq!(ir("\"random\""), [""; 0]);
-        assert_eq!(ir("").len(), 1);
+        assert_eq!(plan_depends("[dev-dependencies]\nlmsc-testing.workspace = true"), [""; 0]);
+        assert_eq!(plan_depends("[dependencies]\nlmsc-testing.workspace = true").len(), 1);
     }
 
     #[test]

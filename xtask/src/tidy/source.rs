@@ -4,7 +4,7 @@ use super::Tree;
 use crate::lex;
 
 /// Files that may name petgraph. One at most: the rest of the code sees `Graph`.
-const PETGRAPH: &[&str] = &["ir/benches/order.rs"];
+const PETGRAPH: &[&str] = &["testing/benches/order.rs"];
 
 /// Files that may contain `unsafe`.
 const UNSAFE: &[&str] = &[
@@ -23,6 +23,29 @@ const UNSAFE: &[&str] = &[
     "runtime/cuda/tests/support/shim.rs",
     "tests/cuda.rs",
 ];
+
+/// Methods of `Graph` that may break its invariants, and the folders that may call them.
+const UNCHECKED: [&str; 3] = ["add_value", "node_mut", "set_def"];
+const MAY_BREAK: [&str; 2] = ["ir/src/", "testing/src/"];
+
+/// Only the parser and the damage of tests change a graph without checks.
+pub(super) fn graphs_change_by_checked_methods(tree: &Tree) -> Vec<String> {
+    let mut messages = Vec::new();
+    for (path, text) in
+        tree.rust("").filter(|(path, _)| !MAY_BREAK.iter().any(|folder| path.starts_with(folder)))
+    {
+        let code = lex::code(text);
+        for method in UNCHECKED {
+            for at in lex::words(&code, method) {
+                messages.push(format!(
+                    "{path}:{}: calls `{method}`, which checks nothing; use the other methods of `Graph`",
+                    lex::line(text, at)
+                ));
+            }
+        }
+    }
+    messages
+}
 
 /// petgraph stands in its file only.
 pub(super) fn petgraph_stays_in_its_file(tree: &Tree) -> Vec<String> {
@@ -81,6 +104,17 @@ fn is_argued(text: &str, code: &str, line: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_unchecked_change_of_a_graph_outside_of_its_crate_fails() {
+        let of = |path| {
+            graphs_change_by_checked_methods(&Tree::of([(path, "fn f(g: &mut Graph) { g.node_mut(n); }")]))
+        };
+        assert_eq!(of("testing/src/damage.rs"), [""; 0]);
+        let message =
+            "passes/src/swap.rs:1: calls `node_mut`, which checks nothing; use the other methods of `Graph`";
+        assert_eq!(of("passes/src/swap.rs"), [message]);
+    }
 
     #[test]
     fn petgraph_elsewhere_fails() {

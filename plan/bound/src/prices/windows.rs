@@ -89,7 +89,7 @@ impl Prices<'_> {
 #[cfg(test)]
 mod tests {
     use lmsc_ir::Phase::{Backward, Forward, Update};
-    use lmsc_schedule::testing::{op, problem, produced, variable};
+    use lmsc_testing::small::{op, problem, produced, variable};
 
     use super::*;
 

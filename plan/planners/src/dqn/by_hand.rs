@@ -417,7 +417,8 @@ fn gradient(
 #[cfg(test)]
 mod tests {
     use lmsc_ir::rng::Rng;
-    use lmsc_schedule::{Request, random};
+    use lmsc_schedule::Request;
+    use lmsc_testing::random;
 
     use super::*;
     use crate::env::Env;

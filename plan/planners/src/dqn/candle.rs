@@ -148,7 +148,8 @@ impl Network for Candle {
 #[cfg(test)]
 mod tests {
     use lmsc_ir::rng::{Rng, Source};
-    use lmsc_schedule::{Plan, Request, check, random};
+    use lmsc_schedule::{Plan, Request, check};
+    use lmsc_testing::random;
 
     use super::*;
     use crate::dqn::by_hand::ByHand;

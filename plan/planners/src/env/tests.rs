@@ -2,9 +2,9 @@
 
 use lmsc_ir::Phase::{Backward, Forward};
 use lmsc_schedule::problem::{Problem, TensorId};
-use lmsc_schedule::random::{self, Rng, Source};
-use lmsc_schedule::testing::{op, problem, produced, steps};
 use lmsc_schedule::{Scheduler, check};
+use lmsc_testing::small::{op, problem, produced, steps};
+use lmsc_testing::{Rng, Source, random};
 
 use super::*;
 

@@ -432,7 +432,7 @@ fn op(phase: Phase, nanos: u64) -> Operator {
 
 #[cfg(test)]
 mod tests {
-    use lmsc_schedule::random::{self, Rng};
+    use lmsc_testing::{Rng, random};
 
     use super::*;
 

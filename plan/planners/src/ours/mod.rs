@@ -2,8 +2,6 @@
 
 mod annealing;
 pub(crate) mod auto;
-#[cfg(any(test, feature = "random"))]
-pub mod exact;
 mod nudge;
 pub(crate) mod remat;
 pub(crate) mod split;

@@ -157,7 +157,8 @@ fn move_in(acts: &Acts, order: &[ActId], from: usize, rng: &mut Rng) -> Vec<ActI
 
 #[cfg(test)]
 mod tests {
-    use lmsc_schedule::{check, random};
+    use lmsc_schedule::check;
+    use lmsc_testing::random;
 
     use super::*;
     use crate::ours::swap_only::covered;

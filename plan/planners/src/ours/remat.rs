@@ -362,7 +362,7 @@ fn next_op<'a>(
 #[cfg(test)]
 mod tests {
     use lmsc_ir::Phase::{Backward, Forward};
-    use lmsc_schedule::testing::{op, problem, produced, variable};
+    use lmsc_testing::small::{op, problem, produced, variable};
 
     use super::*;
 

@@ -82,8 +82,8 @@ fn engine(step: &Step) -> usize {
 mod tests {
     use lmsc_ir::Phase::{Backward, Forward};
     use lmsc_schedule::check;
-    use lmsc_schedule::random::{self, Rng, Source};
-    use lmsc_schedule::testing::{op, problem, produced};
+    use lmsc_testing::small::{op, problem, produced};
+    use lmsc_testing::{Rng, Source, random};
 
     use super::*;
     use crate::ours::swap_only;

@@ -351,7 +351,7 @@ pub(super) fn schedule(
 mod tests {
     use lmsc_ir::Phase::{Backward, Forward};
     use lmsc_schedule::check;
-    use lmsc_schedule::testing::{op, problem, produced};
+    use lmsc_testing::small::{op, problem, produced};
 
     use super::*;
 

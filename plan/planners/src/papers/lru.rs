@@ -185,7 +185,7 @@ impl<'a> Cache<'a> {
 mod tests {
     use lmsc_ir::Phase::{Backward, Forward};
     use lmsc_schedule::Scheduler;
-    use lmsc_schedule::testing::{op, problem, produced, steps, variable};
+    use lmsc_testing::small::{op, problem, produced, steps, variable};
 
     use super::*;
     use crate::testing::run;

@@ -111,7 +111,7 @@ fn live_by_moment(problem: &Problem, windows: &[Window]) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use lmsc_schedule::check;
-    use lmsc_schedule::random::{self, Rng, Source};
+    use lmsc_testing::{Rng, Source, random};
 
     use super::*;
     use crate::papers::chain::{self, Chain};

@@ -209,7 +209,7 @@ fn on_demand(acts: &Acts, order: &[ActId]) -> Vec<(ActId, ActId)> {
 #[cfg(test)]
 mod tests {
     use lmsc_schedule::Schedule;
-    use lmsc_schedule::random::{self, Rng, Source};
+    use lmsc_testing::{Rng, Source, random};
 
     use super::*;
     use crate::Options;

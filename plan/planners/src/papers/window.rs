@@ -316,7 +316,7 @@ mod tests {
     use lmsc_ir::Phase::{Backward, Forward};
     use lmsc_schedule::Scheduler;
     use lmsc_schedule::problem::{Operator, Problem};
-    use lmsc_schedule::testing::{op, problem, produced, steps, variable};
+    use lmsc_testing::small::{op, problem, produced, steps, variable};
 
     use super::*;
     use crate::Options;
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn the_search_is_no_worse_than_any_of_its_windows() {
-        let problem = lmsc_schedule::random::problem(&mut lmsc_schedule::random::Rng::new(5), 12);
+        let problem = lmsc_testing::random::problem(&mut lmsc_testing::Rng::new(5), 12);
         let budget = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap();
         for scheduler in [Scheduler::Paper, Scheduler::Justified] {
             let request = Request { scheduler, ..Request::new(&problem, budget) };

@@ -725,8 +725,8 @@ fn digest(rewritten: &Rewritten, manner: Manner, piece: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use lmsc_schedule::random::problem;
     use lmsc_schedule::{Watch, check};
+    use lmsc_testing::random::problem;
 
     use super::*;
 

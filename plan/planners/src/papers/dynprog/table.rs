@@ -254,8 +254,8 @@ fn pareto(mut states: Vec<State>) -> Vec<State> {
 #[cfg(test)]
 mod tests {
     use lmsc_schedule::problem::Problem;
-    use lmsc_schedule::random::{Rng, Source};
     use lmsc_schedule::{Absences, Acts, Piece, Simulator, no_wait};
+    use lmsc_testing::{Rng, Source};
 
     use super::*;
 

@@ -215,7 +215,7 @@ impl<'a> Candidates<'a> {
 #[cfg(test)]
 mod tests {
     use lmsc_ir::Phase::{Backward, Forward};
-    use lmsc_schedule::testing::{op, problem, produced, steps};
+    use lmsc_testing::small::{op, problem, produced, steps};
 
     use super::*;
     use crate::testing::{run, run_with};

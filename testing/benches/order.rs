@@ -1,6 +1,6 @@
 //! Reachability and levels beside petgraph's, which walks the same graph through its visit traits.
 //!
-//! `cargo bench -p lmsc-ir --features random --bench order`; the columns are medians over the samples. On two cores, for 1,000 and
+//! `cargo bench -p lmsc-testing --bench order`; the columns are medians over the samples. On two cores, for 1,000 and
 //! 10,000 nodes, levels take 3.1 and 2.1 times as long with petgraph's order, and reachability of 2,000 pairs 58 and 546 times as long
 //! with its search for each pair. So `lmsc-ir` has its own.
 
@@ -9,8 +9,8 @@ use std::slice::Iter;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use lmsc_ir::random::{Rng, Size, training_graph};
 use lmsc_ir::{Graph, NodeId};
+use lmsc_testing::{Rng, Size, training_graph};
 use petgraph::Direction;
 use petgraph::algo::{DfsSpace, has_path_connecting, toposort};
 use petgraph::visit::{

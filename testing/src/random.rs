@@ -1,10 +1,10 @@
-//! Random problems, for property tests.
+//! Random planning problems, and random absences from them.
 
 use lmsc_ir::Phase;
-pub use lmsc_ir::random::{Rng, Source};
+use lmsc_ir::rng::Source;
 
-use crate::problem::{Duplex, Link, Operator, Problem, Tensor, TensorId, Window};
-use crate::{Absences, Piece, PieceId};
+use lmsc_schedule::problem::{Duplex, Link, Operator, Problem, Tensor, TensorId, Window};
+use lmsc_schedule::{Absences, Piece, PieceId};
 
 /// A random problem of `ops` operators that [`Problem::check`] accepts.
 ///

@@ -14,7 +14,7 @@ use lmsc_schedule::{
     Request, Simulator,
 };
 
-use crate::ours::swap_only;
+use lmsc_planners::ours::swap_only;
 
 /// Maximum number of windows of a problem; the number of sets is two to this power.
 pub const MOST_WINDOWS: usize = 12;
@@ -372,11 +372,11 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::instance::Instance;
+    use lmsc_planners::instance::Instance;
 
     #[test]
     fn the_known_optimum_of_the_tiny_instances_is_found() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/instances");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/instances");
         let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).unwrap();
         let results: Value = serde_json::from_str(&read("results.json")).unwrap();
         let mut instances = BTreeSet::new();

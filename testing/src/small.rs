@@ -2,8 +2,8 @@
 
 use lmsc_ir::Phase;
 
-use crate::problem::{Operator, Problem, Tensor, TensorId};
-use crate::{Instruction, Schedule};
+use lmsc_schedule::problem::{Operator, Problem, Tensor, TensorId};
+use lmsc_schedule::{Instruction, Schedule};
 
 /// The schedule's steps in the plan's order with the times at which they start: `op0@0 out0@5 …`, copies by tensor.
 pub fn steps(schedule: &Schedule) -> String {

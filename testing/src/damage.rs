@@ -1,7 +1,7 @@
 //! Small changes to a graph, each of which changes its results.
 
-use super::Source;
-use crate::{
+use lmsc_ir::rng::Source;
+use lmsc_ir::{
     Attr, Data, Def, ElementType, Float, Graph, Initializer, Name, Node, NodeId, Op, TensorType, Type,
     Update, Value, ValueId,
 };
@@ -283,7 +283,7 @@ fn change_result_type(g: &mut Graph, u: &mut impl Source) -> Option<()> {
     match u.below(2 + tensor.dims.len()) {
         0 => tensor.dims.push(1),
         1 => {
-            use crate::ElementType::*;
+            use lmsc_ir::ElementType::*;
             tensor.element = if tensor.element == Float { Float16 } else { Float };
         }
         axis => tensor.dims[axis - 2] += 1,
@@ -396,7 +396,8 @@ fn repeat_update(g: &mut Graph, u: &mut impl Source) -> Option<()> {
         let Value { name, ty, place, .. } = g.value(v?).clone();
         Some((g.fresh_value_name(&format!("{name}_again")), ty, place))
     };
-    let results: Vec<Option<(Name, Type, crate::Place)>> = again.results.iter().map(|&v| named(v)).collect();
+    let results: Vec<Option<(Name, Type, lmsc_ir::Place)>> =
+        again.results.iter().map(|&v| named(v)).collect();
     g.add_node(again, results);
     Some(())
 }

@@ -1,19 +1,16 @@
-//! Random training graphs, and [`damage`] to graphs, for property tests and benchmarks of every crate.
+//! Random training graphs.
 //!
 //! [`training_graph`] makes graphs like those of exporters: a forward pass with skips, branches, views, dropout and batch
 //! normalization, a loss, the backward pass by reverse-mode differentiation, and updates of the parameters. The operators are
 //! those of the corpus, and the types are correct, so a graph can be planned, rewritten and run.
 
-mod damage;
-
 use std::collections::HashMap;
 
-use crate::{
+use lmsc_ir::{
     Attr, Data, ElementType, Graph, LMSC_DOMAIN, Node, NodeId, Op, Place, TensorType, Type, Update, ValueId,
 };
 
-pub use crate::rng::{Rng, Source};
-pub use damage::{Damage, damage};
+use lmsc_ir::rng::{Rng, Source};
 
 /// The requested size of a graph.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +34,7 @@ impl Size {
 /// proportional to the size.
 ///
 /// ```
-/// use lmsc_ir::random::{Rng, Size, training_graph};
+/// use lmsc_testing::{Rng, Size, training_graph};
 /// let graph = training_graph(&mut Rng::new(7), Size::nodes(40));
 /// assert_eq!(lmsc_ir::Graph::parse(&graph.to_text()).unwrap().to_text(), graph.to_text());
 /// ```
@@ -1053,7 +1050,7 @@ impl<'u, S: Source> Builder<'u, S> {
         for value in std::iter::once(loss).chain(std::mem::take(&mut self.outputs)) {
             // The view of a variable would be overwritten before the caller reads it.
             let root = self.graph.def(roots[value.as_u32() as usize]);
-            let computed = matches!(root, crate::Def::Result(..));
+            let computed = matches!(root, lmsc_ir::Def::Result(..));
             if computed && !std::mem::replace(&mut seen[value.as_u32() as usize], true) {
                 self.graph.outputs.push(value);
             }
@@ -1113,6 +1110,3 @@ impl<'u, S: Source> Builder<'u, S> {
         graph.set_order(order);
     }
 }
-
-#[cfg(test)]
-mod tests;
