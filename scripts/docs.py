@@ -45,7 +45,7 @@ GALLERY = [
     (
         "planners",
         "Eleven planners on one instance",
-        "--instance testdata/instances/dag_resnet50_224_b256.json --memory 6GiB --compare all",
+        "--instance testdata/instances/dag_resnet50_224_b256.json --budget 6GiB --compare all",
     ),
 ]
 

@@ -260,7 +260,7 @@ def bounds() -> None:
 
 def planners() -> None:
     """Makespans of all planners on one instance."""
-    instance = ["--instance", "testdata/instances/dag_resnet50_224_b64.json", "--memory", "1.5GiB", "--recompute", "--whole"]
+    instance = ["--instance", "testdata/instances/dag_resnet50_224_b64.json", "--budget", "1.5GiB", "--recompute", "--whole"]
     report = plan("plan", *instance, "--compare", "all")
     d = Drawing("planners", 760, 330, "Eleven planners on ResNet-50 at batch 64 in 1.5 GiB")
     left, scale = 110, 520
@@ -292,7 +292,7 @@ def addresses() -> None:
     """Where tensors lie in the arena, over time."""
     name = ROOT / "testdata/instances/tiny_chain_resnet50_224_b32_k8.json"
     chain = json.loads(name.read_text())
-    schedule = plan("plan", "--instance", str(name), "--memory", "0.62x", "--whole", report="--schedule")
+    schedule = plan("plan", "--instance", str(name), "--budget", "0.62x", "--whole", report="--schedule")
     steps, n = schedule["steps"], len(chain["uF"])
     # Tensors: x_0 … x_n, then y_1 … y_(n-1). Operators: forward, then backward from the last on.
     touched = {f: [f, f + 1] for f in range(n)}

@@ -98,7 +98,7 @@ pub fn check_file(args: &CheckArgs) -> Result<String, Error> {
     if args.memory.is_none() && !matches!(kind, Kind::Plan(_)) {
         let message = format!("a {} is checked within some memory, and nothing says how much", kind.name());
         return Err(
-            Error::new(Code::Option, message).with_help("give --memory, as it was given to `lmsc plan`")
+            Error::new(Code::Option, message).with_help("give --budget, as it was given to `lmsc plan`")
         );
     }
     let found = checked(args, &text, &kind, nodes);

@@ -18,9 +18,9 @@ use crate::{Code, DEFAULT_PLANNER, Error, device};
 
 /// Fits the training step of an ONNX model into a device-memory budget.
 ///
-/// Decides which tensors leave the device between their forward and their backward uses, writes a model that does
-/// it with swap-out and swap-in operations and the control edges that make it safe, and proves that the result
-/// computes the same within the budget.
+/// Decides which tensors are swapped to host memory or recomputed between their forward and their backward uses. Writes a
+/// model with the swap-out and swap-in operations, and with the control edges that make them safe. Proves that the result
+/// computes the same values within the budget.
 ///
 /// Exit codes: 0 done; 1 the answer is no (does not fit, differs); 2 the input or the call is at fault; 101 a bug
 /// of lmsc; 130 a signal ended it between two steps.
@@ -33,10 +33,10 @@ use crate::{Code, DEFAULT_PLANNER, Error, device};
        --budget 16GiB -o step.onnx
   lmsc verify training_model.onnx step.onnx --optimizer optimizer_model.onnx --dim batch=256")]
 pub struct Cli {
-    /// What to do; without a command, compile MODEL.
+    /// The command; without one, MODEL is compiled.
     #[command(subcommand)]
     pub command: Option<CliCommand>,
-    /// What is said.
+    /// Verbosity and colours.
     #[command(flatten)]
     pub term: TermArgs,
     /// The main job.
@@ -44,15 +44,15 @@ pub struct Cli {
     pub compile: CompileArgs,
 }
 
-/// How much is said on standard error, and in which colours.
+/// Verbosity and colours of standard error.
 #[derive(Debug, Args, Clone)]
 pub struct TermArgs {
     /// Print errors and answers only.
     ///
-    /// That is: no warnings, notes or progress, and no report of the main job.
+    /// Warnings, notes, progress and the report of the main job are left out.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say more of tensors and libraries; twice, when each stage began.
+    /// More detail on tensors and libraries; -vv also prints when each stage began.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// Colours in messages: auto, always or never. [default: auto]
@@ -66,18 +66,18 @@ pub struct TermArgs {
 pub enum CliCommand {
     /// Check a plan, a schedule or a certificate that `lmsc plan` has written, with code that shares nothing with planners.
     ///
-    /// The file says what it is. A plan (`--save-plan`) is valid if it is one of the model or the instance, if no step uses bytes
-    /// that are not there, if no two things lie at one address at once, and if no timing of its steps needs more memory than it was
-    /// made for. A schedule (`--schedule`) is valid if the same holds of it within --memory. A certificate (`--certificate`) is
-    /// valid if it proves that no plan within --memory is faster than it says.
+    /// The file names its own kind. A plan (`--save-plan`) is valid if it belongs to the model or the instance, if no step uses
+    /// absent bytes, if no two tensors lie at one address at once, and if no timing of its steps needs more memory than its
+    /// budget. A schedule (`--schedule`) is valid if the same holds within --budget. A certificate (`--certificate`) is valid if
+    /// it proves that no plan within --budget is faster than it states.
     ///
     /// Exit codes: 0 valid; 1 not valid, with the first fault; 2 the file cannot be read as any of these.
     Check(Box<CheckArgs>),
-    /// Measure how long a model's operators and copies take on this machine, and write the profile that planners read.
+    /// Measure the times of a model's operators and copies on this machine, and write the profile that planners read.
     Calibrate(CalibrateArgs),
-    /// Let a program decide what leaves and what runs again, in JSON lines: the environment of the planner `dqn`.
+    /// Let a program choose the tensors to swap or recompute, in JSON lines: the environment of the planner `dqn`.
     Env(Box<EnvArgs>),
-    /// Tell what happens to one tensor within a budget, when, and why.
+    /// Explain one tensor's plan within a budget: when it is swapped out and in or recomputed, and why.
     Explain(Box<ExplainArgs>),
     /// Explain an error by its code, such as `LMS0101`; without a code, list the codes.
     ExplainError {
@@ -109,19 +109,19 @@ pub enum CliCommand {
     ///
     /// Exit codes: 0 reduced; 2 the command does not fail, or the input or the call is at fault; 130 a signal ended it.
     Reduce(Box<ReduceArgs>),
-    /// Show what a planner makes of a model, or of an instance without one, beside others.
+    /// Show the plan of a model, or of an instance without one, and compare planners.
     Plan(Box<PlanCommandArgs>),
-    /// Show how the time of a step falls with memory, over sizes and budgets.
+    /// Show the time of a step as a function of memory, over sizes and budgets.
     Sweep(Box<SweepArgs>),
-    /// Tell which cards a model fits, as it is or with a plan, with which batches, and how fast it is there.
+    /// Find the GPUs and batch sizes that a model fits, with and without a plan, and the time of a step there.
     ///
-    /// Batches are doubled from 1 on while they fit; then the largest is searched for, to a sixteenth of it. A step fits as it is
-    /// where all that it needs at once is within the card's memory, and with a plan where swapping and computing again bring it
-    /// there. Times are those of the card's model (`lmsc targets NAME`), not measured.
+    /// Batches are doubled from 1 while they fit; then the largest one is found to within a sixteenth. A step fits as it is if its
+    /// peak is within the card's memory; it fits with a plan if swapping and recomputation bring the peak within it. Times are
+    /// modelled for the card (`lmsc targets NAME`), not measured.
     ///
     /// Exit codes: 0 something fits; 1 nothing does; 2 the input or the call is at fault.
     Fit(Box<FitArgs>),
-    /// Run training steps on this machine's processor or GPU, within the budget, and tell what they came to.
+    /// Run training steps on this machine's processor or GPU, within the budget, and print losses and times.
     Run(Box<RunArgs>),
     /// List the passes.
     Passes {
@@ -129,9 +129,9 @@ pub enum CliCommand {
         #[arg(long)]
         json: bool,
     },
-    /// List the targets that costs are known for, or print one as TOML, to copy and change; `auto` is a GPU of this machine.
+    /// List the built-in targets, or print one as TOML, to copy and change; `auto` is a GPU of this machine.
     Targets {
-        /// Which target to print.
+        /// The target to print.
         #[arg(value_parser = target(), hide_possible_values = true)]
         name: Option<String>,
         /// Print JSON.
@@ -142,24 +142,24 @@ pub enum CliCommand {
     Verify(VerifyArgs),
     /// Write the manual pages, of `lmsc` and of each command, to a folder.
     Man {
-        /// The folder, which is made if it is not there.
+        /// The folder; it is created if needed.
         folder: PathBuf,
     },
     /// Print a completion script for a shell.
     Completions {
-        /// Which shell.
+        /// The shell.
         shell: clap_complete::Shell,
     },
 }
 
-/// Which graph.
+/// The model.
 #[derive(Debug, Args, Clone, Default)]
 pub struct ModelArgs {
     /// The model: `.onnx`, `.lms`, `.mlir`, or `-` for standard input.
     // Optional for the derived parser only: a command takes the place of the main job's model.
     #[arg(required = true)]
     model: Option<PathBuf>,
-    /// How the file becomes a step with known sizes.
+    /// Sizes and state.
     #[command(flatten)]
     pub binding: BindingArgs,
 }
@@ -176,36 +176,36 @@ impl ModelArgs {
     }
 }
 
-/// How a file becomes a step with known sizes.
+/// Sizes and state of the step in a file.
 #[derive(Debug, Args, Clone, Default)]
 #[command(next_help_heading = "Reading")]
 pub struct BindingArgs {
     /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.
     #[arg(long, value_name = "FILE")]
     pub optimizer: Option<PathBuf>,
-    /// The value of a symbolic dimension, such as `batch=32`; those of expressions, such as `2*batch`, follow. Repeatable.
+    /// The value of a symbolic dimension, such as `batch=32`; expressions of it, such as `2*batch`, follow. Repeatable.
     #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim)]
     pub dims: Vec<(String, u64)>,
-    /// The extents of an input, such as `image=2x3x224x224`, where the file leaves some open. Repeatable.
+    /// The extents of an input whose dimensions the file leaves open, such as `image=2x3x224x224`. Repeatable.
     #[arg(long = "shape", value_name = "INPUT=EXTENTS", value_parser = shape)]
     pub shapes: Vec<(String, Vec<u64>)>,
-    /// The value of an input that is a constant of the step, such as `rate=16000`, with commas between elements; an `If`
-    /// that it decides becomes the branch that is taken. Repeatable.
+    /// The value of an input that is constant in all steps, such as `rate=16000`, with commas between elements. An `If` that it
+    /// decides is replaced by the branch taken. Repeatable.
     #[arg(long = "value", value_name = "INPUT=VALUE", value_parser = value)]
     pub values: Vec<(String, String)>,
-    /// What is kept from step to step.
+    /// State: values kept from step to step.
     #[command(flatten)]
     pub state: StateArgs,
 }
 
-/// What is kept from step to step.
+/// State: values kept from step to step.
 #[derive(Debug, Args, Clone, Default)]
 pub struct StateArgs {
     /// An input and the output that is its next value; or a JSON file of such pairs; or `none`, for a step without state.
-    /// Repeatable. Outputs named after an input with the suffix `_new` are found without.
+    /// Repeatable. An output named like an input with the suffix `_new` is found without this option.
     #[arg(long, value_name = "INPUT=OUTPUT", value_parser = state)]
     pub state: Vec<StateArg>,
-    /// An input, or an output, that belongs to no such pair, whatever its name. Repeatable.
+    /// An input or an output that is no state, whatever its name. Repeatable.
     #[arg(long, value_name = "NAME")]
     pub no_state: Vec<String>,
 }
@@ -221,50 +221,49 @@ pub enum StateArg {
     None,
 }
 
-/// What passes are told.
+/// Planning.
 #[derive(Debug, Args, Clone, Default)]
 #[command(next_help_heading = "Planning")]
 pub struct PlanArgs {
-    /// Device memory that the whole step may use: inputs, parameters, state, activations, gradients, and on a GPU constants of
-    /// kernels. Bytes, such as 16GiB; a share of the target's memory, such as 90%, which with --target auto is what is free; or
-    /// of the step's own peak, such as 0.7x.
+    /// Device memory of the whole step: inputs, parameters, state, activations, gradients, and on a GPU constants of kernels. Bytes,
+    /// such as 16GiB; a share of the target's memory, such as 90% (with --target auto: of the free memory); or a share of the step's
+    /// own peak, such as 0.7x.
     #[arg(long, value_name = "BUDGET")]
     pub budget: Option<Budget>,
-    /// Host memory that what leaves the device may use, variables that live there between steps included: bytes, or a share
-    /// of the target's host memory, such as 50%. [default: the host memory of the target]
+    /// Host memory for swapped tensors, including variables kept there between steps: bytes, or a share of the target's host
+    /// memory, such as 50%. [default: the host memory of the target]
     #[arg(long, value_name = "BUDGET")]
     pub host_budget: Option<Budget>,
-    /// Who decides what leaves the device and when.
+    /// The planner.
     #[arg(long, value_name = "PLANNER", value_parser = planners(), hide_possible_values = true)]
     #[arg(help = planner_help(), long_help = planners_help())]
     pub planner: Option<String>,
-    /// Show what a planner does, and the options that are its own.
+    /// Describe a planner and its own options.
     #[arg(long, value_name = "PLANNER", value_parser = planners(), hide_possible_values = true)]
     pub help_planner: Option<String>,
-    /// Let ranges of a tensor leave and return each by itself. For few and huge tensors; planners that decide by whole
-    /// tensors refuse it.
+    /// Swap ranges of a tensor separately. For few and huge tensors; planners that decide by whole tensors refuse it.
     #[arg(long)]
     pub ranges: bool,
-    /// How much to search for a plan and for addresses, in percent of the usual number of evaluations. Up to 100, the search ends
-    /// before that where there is little to gain; the report says how far above the bound the plan is.
+    /// Search effort for plan and addresses, in percent of the usual number of evaluations. Up to 100, the search ends early
+    /// where little can be gained; the report states the gap to the lower bound.
     #[arg(long, value_name = "PERCENT")]
     pub effort: Option<u32>,
-    /// How the step keeps within its budget: `on` gives everything an address, in an arena of that size. `auto` does so, too, unless
-    /// that costs much on the host and a plan for memory that is mapped in pages of 64 KiB is faster; or unless the step fits as it
-    /// is and no addresses are found. `off` counts bytes.
+    /// How the step keeps within its budget: `on` gives each tensor an address in an arena of the budget's size. `auto` does the same,
+    /// unless addresses are expensive on the host and a plan in pages of 64 KiB is faster, or unless the step fits as it is and no
+    /// addresses are found. `off` counts bytes.
     #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
     pub addresses: Addresses,
-    /// Instead of addresses in an arena, plan for memory that is mapped in pages of so many bytes, as `lmsc run --virtual`
-    /// maps it. Where the budget is tight, less is lost.
+    /// Plan for memory that is mapped in pages of this size, as `lmsc run --virtual` maps it, instead of addresses in an arena.
+    /// With a tight budget, less memory is lost.
     #[arg(long, value_name = "BYTES", value_parser = page, conflicts_with = "addresses")]
     pub pages: Option<Bytes>,
-    /// The machine that runs the step, which decides how long operators take and how much memory they need besides
-    /// their tensors: a name that `lmsc targets` lists; a TOML file of that form; or `auto` (`auto:1` and so on), which asks a GPU
-    /// of this machine and measures its link. [default: a100-pcie4]
+    /// The machine that runs the step; it determines the times and workspaces of operators. A name that `lmsc targets` lists; a
+    /// TOML file of that form; or `auto` (`auto:1` and so on), which queries a GPU of this machine and measures its link.
+    /// [default: a100-pcie4]
     #[arg(long, value_name = "TARGET", value_parser = target(), hide_possible_values = true)]
     pub target: Option<String>,
-    /// What was measured on that machine, as JSON: times and workspace by signature of a node, in place of the target's
-    /// model, which stands for what is missing; and the link, if that was measured.
+    /// A profile measured on that machine, as JSON: times and workspaces indexed by node signature, and the link's rates. The
+    /// target's model stands in for missing entries.
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
     /// Rewrite edges into the backward phase that span at least this many levels (TFLMS α). [default: 2]
@@ -279,7 +278,7 @@ pub struct PlanArgs {
     /// Swap at most this many tensors, counting from the start of the graph. [default: all]
     #[arg(long, value_name = "COUNT")]
     pub n_tensors: Option<usize>,
-    /// How triggers are found (TFLMS Algorithms 1 and 2). [default: chain-rule]
+    /// The algorithm that finds triggers (TFLMS Algorithms 1 and 2). [default: chain-rule]
     #[arg(long, value_name = "STRATEGY", value_enum)]
     pub ctrld_strategy: Option<StrategyArg>,
     /// Uses of one tensor this many levels apart share a swap-in. [default: none]
@@ -288,40 +287,38 @@ pub struct PlanArgs {
     /// Swap tensors in branches of the forward phase as well.
     #[arg(long)]
     pub swap_branches: bool,
-    /// How many levels such a branch spans at least. [default: 0]
+    /// Minimum number of levels that such a branch spans. [default: 0]
     #[arg(long, value_name = "LEVELS")]
     pub branch_threshold: Option<u32>,
-    /// Encode 64-bit integers that fit 32 bits by their definition, such as indices of MaxPool, so that half of their
-    /// bytes are copied (TFLMS §4.2.1).
+    /// Copy 64-bit integers that fit 32 bits by their definition, such as indices of MaxPool, in 32 bits (TFLMS §4.2.1).
     #[arg(long)]
     pub encode: bool,
-    /// Swap only what nodes of these scopes produce: name prefixes, or patterns with `*`.
+    /// Swap only results of nodes in these scopes: name prefixes, or patterns with `*`.
     #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
     pub incl_scopes: Vec<String>,
-    /// Do not swap what nodes of these scopes produce.
+    /// Do not swap results of nodes in these scopes.
     #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
     pub excl_scopes: Vec<String>,
-    /// Swap only what these operators produce.
+    /// Swap only results of these operators.
     #[arg(long, value_name = "OP", value_delimiter = ',')]
     pub incl_types: Vec<String>,
-    /// Do not swap what these operators produce.
+    /// Do not swap results of these operators.
     #[arg(long, value_name = "OP", value_delimiter = ',')]
     pub excl_types: Vec<String>,
-    /// Swap only what can be reached from nodes of these scopes.
+    /// Swap only results that depend on nodes in these scopes.
     #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
     pub starting_scopes: Vec<String>,
-    /// Swap only what can be reached from these nodes.
+    /// Swap only results that depend on these nodes.
     #[arg(long, value_name = "NODE", value_delimiter = ',')]
     pub starting_op_names: Vec<String>,
-    /// Nodes of these scopes are backward, whatever the graph says.
+    /// Assign nodes in these scopes to the backward phase.
     #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
     pub optimizer_scopes: Vec<String>,
-    /// Apply only the first COUNT swaps, to bisect.
+    /// Apply only the first COUNT swaps, to bisect a fault.
     #[arg(long, value_name = "COUNT")]
     pub swap_limit: Option<usize>,
-    /// Carry out the plan in this file, which --save-plan or another program has written, instead of planning; or the schedule in
-    /// it, within --budget. It is checked against the model: same sizes, same --target, same --profile; --budget, if given, is that
-    /// for which a plan was made.
+    /// Apply the plan or the schedule in this file, which --save-plan or another program has written, instead of planning. It is
+    /// checked against the model: same sizes, same --target, same --profile. --budget, if given, must be the budget of the plan.
     #[arg(long = "plan", id = "plan", value_name = "FILE", conflicts_with_all = steering())]
     pub given: Option<PathBuf>,
 }
@@ -480,10 +477,10 @@ pub struct LookArgs {
     /// Print the graph to standard error after every pass.
     #[arg(long)]
     pub print_after_all: bool,
-    /// Print to standard error what each pass has changed, as a unified diff of the text form.
+    /// Print the changes of each pass to standard error, as a unified diff of the text form.
     #[arg(long)]
     pub print_changed: bool,
-    /// Print to standard error how long each pass took, the verifier after it, and the equivalence check.
+    /// Print the time of each pass, of the verifier after it, and of the equivalence check to standard error.
     #[arg(long)]
     pub timing: bool,
     /// Run only the first COUNT passes.
@@ -501,50 +498,49 @@ impl LookArgs {
 /// The main job.
 #[derive(Debug, Args, Clone, Default)]
 pub struct CompileArgs {
-    /// Which graph.
+    /// The model.
     #[command(flatten)]
     pub input: ModelArgs,
-    /// Where to write: `.onnx`, `.lms` (text), `.mlir`, or `-` for standard output. Without it nothing is written; without
-    /// --budget, the model as it is.
+    /// The output: `.onnx`, `.lms` (text), `.mlir`, or `-` for standard output. Without it nothing is written. Without --budget,
+    /// the model is written as it is.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// What may be written besides.
+    /// Other files that may be written.
     #[command(flatten)]
     pub writing: WritingArgs,
-    /// How swaps are written in ONNX.
+    /// The form of swaps in ONNX.
     #[arg(long, value_enum, default_value_t = Form::Function)]
     pub form: Form,
-    /// What to write; by default what the output's name says, else ONNX.
+    /// The output format; by default by the extension of the output's name, else ONNX.
     #[arg(long, value_enum)]
     pub emit: Option<Emit>,
     /// Print the report as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Write the report to this file as well, as JSON; or, with --run and a name that ends in `.html`, a page that shows the
-    /// step as it was simulated and as it ran.
+    /// Also write the report to this file, as JSON; or, with --run and a name that ends in `.html`, a page with the simulated and
+    /// the measured step.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Write the plan to this file, as JSON: for --plan of this command, of `lmsc plan` and of `lmsc explain`, which then need not
-    /// plan again, and for `lmsc check`.
+    /// Write the plan to this file, as JSON, for --plan of this command, of `lmsc plan` and of `lmsc explain`, and for `lmsc check`.
     #[arg(long, value_name = "FILE")]
     pub save_plan: Option<PathBuf>,
-    /// Write the decisions of the planner's search to this file, a JSON object a line.
+    /// Write the decisions of the planner's search to this file, as JSON lines.
     #[arg(long, value_name = "FILE")]
     pub trace_plan: Option<PathBuf>,
-    /// What the passes are told.
+    /// Planning.
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// What to show between passes.
+    /// Output between passes.
     #[command(flatten)]
     pub look: LookArgs,
-    /// Run steps of the result, as `lmsc run` does: on this machine's processor, or on the GPU that --device names. Without
-    /// --target it is planned for what runs it.
+    /// Run steps of the result, as `lmsc run` does, on this machine's processor or on the GPU that --device names. Without
+    /// --target, the plan is made for that device.
     #[arg(long, help_heading = "Running")]
     pub run: bool,
-    /// What runs it.
+    /// The device.
     #[command(flatten)]
     pub on: DeviceArgs,
-    /// How to run.
+    /// Running.
     #[command(flatten)]
     pub options: RunOptions,
 }
@@ -566,7 +562,7 @@ impl CompileArgs {
     }
 }
 
-/// What may be written besides the output.
+/// Files that may be written besides the output.
 #[derive(Debug, Args, Clone, Default)]
 pub struct WritingArgs {
     /// Copy files with the model's weights into the output's folder. Without it, they stay where they are, within that
@@ -578,7 +574,7 @@ pub struct WritingArgs {
     pub force: bool,
 }
 
-/// How swaps are written in ONNX.
+/// The form of swaps in ONNX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Form {
     /// Model-local functions `ai.lmsc::SwapOut` and `SwapIn` with an identity body: valid everywhere.
@@ -621,24 +617,24 @@ impl Emit {
     }
 }
 
-/// Let a program decide what leaves and what runs again, in JSON lines: the environment of the planner `dqn`.
+/// Let a program choose the tensors to swap or recompute, in JSON lines: the environment of the planner `dqn`.
 ///
-/// The first line tells nodes and edges of the graph. Then each line of standard input, {"do":"reset"},
-/// {"do":"step","node":N} or {"do":"plan"}, is answered by one line: where the agent is, which nodes can be chosen, what
-/// the last one cost, whether the episode is over; or its plan. docs/formats.md says what the fields are.
+/// The first line lists nodes and edges of the graph. Then each line of standard input, {"do":"reset"},
+/// {"do":"step","node":N} or {"do":"plan"}, is answered by one line: the agent's node, the nodes that can be
+/// chosen, the reward of the last choice, whether the episode is over; or its plan. docs/formats.md explains the fields.
 #[derive(Debug, Args, Clone)]
 pub struct EnvArgs {
-    /// What is planned.
+    /// The planning task.
     #[command(flatten)]
     pub task: TaskArgs,
-    /// Device memory that may be allocated at once: bytes, such as 16GiB; a share of the target's memory, such as 90%; or of
-    /// the step's own peak, such as 0.7x.
-    #[arg(long, visible_alias = "budget", value_name = "BUDGET")]
+    /// Device memory of the whole step: bytes, such as 16GiB; a share of the target's memory, such as 90%; or of the step's own
+    /// peak, such as 0.7x.
+    #[arg(long = "budget", alias = "memory", value_name = "BUDGET")]
     pub memory: Budget,
-    /// Operators may run twice, as those of a model always may.
+    /// Allow operators of an instance to be recomputed, as those of a model always may be.
     #[arg(long)]
     pub recompute: bool,
-    /// Who orders the copies of what was chosen.
+    /// The rule that orders the chosen copies.
     #[arg(long, value_enum, default_value_t = SchedulerArg::Justified)]
     pub scheduler: SchedulerArg,
     /// Instead, write the operations of a step to this file, as a trace in JSON lines; `-` for standard output.
@@ -649,13 +645,13 @@ pub struct EnvArgs {
 /// `lmsc explain`.
 #[derive(Debug, Args, Clone)]
 pub struct ExplainArgs {
-    /// Which graph.
+    /// The model.
     #[command(flatten)]
     pub input: ModelArgs,
     /// The tensor's name.
     #[arg(long, value_name = "NAME")]
     pub tensor: String,
-    /// What the passes are told.
+    /// Planning.
     #[command(flatten)]
     pub plan: PlanArgs,
     /// Print JSON.
@@ -666,17 +662,17 @@ pub struct ExplainArgs {
 /// `lmsc inspect`.
 #[derive(Debug, Args, Clone)]
 pub struct InspectArgs {
-    /// Which graph.
+    /// The model.
     #[command(flatten)]
     pub input: ModelArgs,
-    /// Nodes of these scopes are backward, whatever the graph says.
+    /// Assign nodes in these scopes to the backward phase.
     #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
     pub optimizer_scopes: Vec<String>,
-    /// The machine that runs the step, which decides how much memory operators need besides their tensors.
+    /// The machine that runs the step; it determines the workspaces of operators.
     /// [default: a100-pcie4]
     #[arg(long, value_name = "TARGET", value_parser = target(), hide_possible_values = true)]
     pub target: Option<String>,
-    /// How many of the largest storages to list.
+    /// Number of the largest storages to list.
     #[arg(long, value_name = "COUNT", default_value_t = 12)]
     pub largest: usize,
     /// Print JSON.
@@ -692,16 +688,16 @@ pub struct InspectArgs {
   lmsc launches step.onnx --target a100-pcie4
   lmsc launches training_model.onnx --dim batch=64 --json | jq '.totals'")]
 pub struct LaunchesArgs {
-    /// Which graph.
+    /// The model.
     #[command(flatten)]
     pub input: ModelArgs,
     /// The machine whose memory and processor set the floors; `lmsc targets` lists them. [default: h100-pcie5]
     #[arg(long, value_name = "TARGET", value_parser = target(), hide_possible_values = true)]
     pub target: Option<String>,
-    /// List the kernels that run where cuBLAS and cuDNN are not found.
+    /// List the kernels that run without cuBLAS and cuDNN.
     #[arg(long)]
     pub own_kernels: bool,
-    /// Print the totals alone.
+    /// Print only the totals.
     #[arg(long, conflicts_with = "json")]
     pub summary: bool,
     /// Print JSON.
@@ -725,13 +721,13 @@ pub struct LaunchesArgs {
 pub struct OffsetsArgs {
     /// The buffers, as CSV; `-` for standard input.
     pub file: PathBuf,
-    /// How many bytes there are, from address 0 on.
+    /// Size of the memory, from address 0.
     #[arg(long, value_name = "BYTES")]
     pub capacity: Bytes,
-    /// Write the lines with their offsets to this file; `-` for standard output, instead of what is told otherwise.
+    /// Write the lines with their offsets to this file; `-` for standard output, in place of the summary.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// How much to search, in percent of the usual number of steps.
+    /// Search effort, in percent of the usual number of steps.
     #[arg(long, value_name = "PERCENT", default_value_t = 100)]
     pub effort: u32,
     /// Print JSON.
@@ -742,29 +738,29 @@ pub struct OffsetsArgs {
 /// `lmsc opt`.
 #[derive(Debug, Args, Clone)]
 pub struct OptArgs {
-    /// Which graph.
+    /// The model.
     #[command(flatten)]
     pub input: ModelArgs,
-    /// The passes, in order, with commas between them; none to only read, check and print. A pass's own options stand in
-    /// braces behind its name, such as 'expand-training-ops{optimizers=false}'; `lmsc passes` lists them. Repeatable.
+    /// The passes, in order, separated by commas; without any, the graph is only read, checked and printed. A pass's own options
+    /// stand in braces behind its name, such as 'expand-training-ops{optimizers=false}'; `lmsc passes` lists them. Repeatable.
     #[arg(short, long, value_name = "PASS")]
     pub passes: Vec<String>,
-    /// Where to write the text instead of standard output; as MLIR or ONNX if the name ends in `.mlir` or `.onnx`.
+    /// The output instead of standard output; MLIR or ONNX if the name ends in `.mlir` or `.onnx`, else text.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Print at most this many items of each list, then how many more there are: to look at, not to be read again.
+    /// Print at most this many items of each list, then the number of the others. The text cannot be read again.
     #[arg(long, value_name = "COUNT", conflicts_with = "output")]
     pub elide: Option<usize>,
-    /// Tell phases, ticks and the bytes of results in comments of the text.
+    /// Add phases, ticks and the bytes of results as comments of the text.
     #[arg(long)]
     pub notes: bool,
-    /// What may be written besides.
+    /// Other files that may be written.
     #[command(flatten)]
     pub writing: WritingArgs,
-    /// What the passes are told.
+    /// Planning.
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// What to show between passes.
+    /// Output between passes.
     #[command(flatten)]
     pub look: LookArgs,
 }
@@ -772,17 +768,17 @@ pub struct OptArgs {
 /// `lmsc reduce`.
 #[derive(Debug, Args, Clone)]
 pub struct ReduceArgs {
-    /// Which graph.
+    /// The model.
     #[command(flatten)]
     pub input: ModelArgs,
-    /// A line of shell that fails on the graph: it gets the path of a `.lms` file in place of `{}`, or at its end, as in
-    /// 'lmsc opt {} -p swap'. Its output is not shown.
+    /// A shell command that fails on the graph. The path of a `.lms` file replaces `{}`, or is appended, as in
+    /// 'lmsc opt {} -p swap'. The command's output is not shown.
     #[arg(long, value_name = "COMMAND", required = true, help_heading = "Reducing")]
     pub failing: String,
-    /// Where to write the graph, as `.lms`. [default: MODEL with `.reduced.lms` in place of its ending]
+    /// The output, as `.lms`. [default: MODEL with the extension `.reduced.lms`]
     #[arg(short, long, value_name = "FILE", help_heading = "Reducing")]
     pub output: Option<PathBuf>,
-    /// How long the command may take; a graph for which it takes longer is not taken.
+    /// Time limit of the command; a graph for which it takes longer is rejected.
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds, help_heading = "Reducing")]
     pub timeout: f64,
 }
@@ -793,23 +789,23 @@ pub struct ReduceArgs {
 pub struct TaskArgs {
     /// The model: `.onnx`, `.lms`, `.mlir`, or `-` for standard input.
     pub model: Option<PathBuf>,
-    /// How the file becomes a step with known sizes.
+    /// Sizes and state.
     #[command(flatten)]
     pub binding: BindingArgs,
     /// An instance instead of a model: JSON of the formats lmsc-planner-chain-1 and lmsc-planner-dag-1, or a trace of the
     /// operations of a step, as JSON lines of the format lmsc-trace-1.
     #[arg(long, value_name = "FILE")]
     pub instance: Option<PathBuf>,
-    /// Host memory that what leaves the device may use, variables that live there between steps included: bytes, or a share
-    /// of the target's host memory, such as 50%. [default: the host memory of the target]
+    /// Host memory for swapped tensors, including variables kept there between steps: bytes, or a share of the target's host
+    /// memory, such as 50%. [default: the host memory of the target]
     #[arg(long, value_name = "BUDGET", conflicts_with = "instance")]
     pub host_budget: Option<Budget>,
     /// The machine that runs a model: a name that `lmsc targets` lists, a TOML file of that form, or `auto` for a GPU of this
     /// machine. [default: a100-pcie4]
     #[arg(long, value_name = "TARGET", conflicts_with = "instance", value_parser = target(), hide_possible_values = true)]
     pub target: Option<String>,
-    /// What was measured on that machine, as JSON: times and workspace by signature of a node, in place of the target's
-    /// model, which stands for what is missing; and the link, if that was measured.
+    /// A profile measured on that machine, as JSON: times and workspaces indexed by node signature, and the link's rates. The
+    /// target's model stands in for missing entries.
     #[arg(long, value_name = "FILE", conflicts_with = "instance")]
     pub profile: Option<PathBuf>,
 }
@@ -817,67 +813,66 @@ pub struct TaskArgs {
 /// `lmsc plan`.
 #[derive(Debug, Args, Clone)]
 pub struct PlanCommandArgs {
-    /// What is planned.
+    /// The planning task.
     #[command(flatten)]
     pub task: TaskArgs,
-    /// Device memory that may be allocated at once: bytes, such as 16GiB; a share of the target's memory, such as 90%; or of
-    /// the step's own peak, such as 0.7x. With --plan, that for which it was made.
-    #[arg(long, visible_alias = "budget", value_name = "BUDGET", required_unless_present = "plan")]
+    /// Device memory of the whole step: bytes, such as 16GiB; a share of the target's memory, such as 90%; or of the step's own
+    /// peak, such as 0.7x. With --plan, the budget of that plan.
+    #[arg(long = "budget", alias = "memory", value_name = "BUDGET", required_unless_present = "plan")]
     pub memory: Option<Budget>,
     /// Show the plan in this file, which --save-plan or another program has written, instead of planning; or the schedule in it,
-    /// within --memory. It is checked against the model or the instance.
+    /// within --budget. It is checked against the model or the instance.
     #[arg(long = "plan", id = "plan", value_name = "FILE")]
     #[arg(conflicts_with_all = ["planner", "ranges", "effort", "scheduler", "addresses", "pages"])]
     pub given: Option<PathBuf>,
-    /// Write the plan to this file, as JSON: for --plan of this command, of `lmsc MODEL` and of `lmsc explain`, which then need not
-    /// plan again, and for `lmsc check`.
+    /// Write the plan to this file, as JSON, for --plan of this command, of `lmsc MODEL` and of `lmsc explain`, and for `lmsc check`.
     #[arg(long, value_name = "FILE")]
     pub save_plan: Option<PathBuf>,
-    /// Write the decisions of the planner's search to this file, a JSON object a line.
+    /// Write the decisions of the planner's search to this file, as JSON lines.
     #[arg(long, value_name = "FILE")]
     pub trace_plan: Option<PathBuf>,
-    /// Write the model's planning problem to this file, as an instance that `lmsc plan --instance` reads, with or without a plan
-    /// for it: operators and tensors as numbers, which can be shared where the model cannot.
+    /// Write the model's planning problem to this file, as an instance that `lmsc plan --instance` reads: sizes and times without
+    /// names, so it can be shared where the model cannot.
     #[arg(long, value_name = "FILE", conflicts_with = "instance")]
     pub emit_instance: Option<PathBuf>,
-    /// Which planner; a wrong name lists them.
+    /// The planner; a wrong name lists all.
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = planner_name(), hide_possible_values = true)]
     pub planner: String,
-    /// Show what a planner does, and the options that are its own.
+    /// Describe a planner and its own options.
     #[arg(long, value_name = "NAME", value_parser = planners(), hide_possible_values = true)]
     pub help_planner: Option<String>,
-    /// Other planners to show beside it; `all` stands for all but `dqn`, which learns for minutes.
+    /// Other planners to compare with; `all` means all but `dqn`, which learns for minutes.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub compare: Vec<String>,
-    /// Whether copies in the two directions overlap, instead of what the instance or the target says.
+    /// Whether copies in the two directions overlap. [default: as in the instance or the target]
     #[arg(long, value_enum)]
     pub duplex: Option<DuplexArg>,
-    /// Operators may run twice, as those of a model always may.
+    /// Allow operators of an instance to be recomputed, as those of a model always may be.
     #[arg(long)]
     pub recompute: bool,
-    /// Tensors of an instance travel whole, as those of a model do, not in ranges of bytes.
+    /// Swap tensors of an instance whole, as those of a model, not in ranges of bytes.
     #[arg(long, conflicts_with = "ranges")]
     pub whole: bool,
-    /// Ranges of a model's tensors travel each by itself, as those of an instance do.
+    /// Swap ranges of a model's tensors separately, as those of an instance.
     #[arg(long)]
     pub ranges: bool,
-    /// How much to search, in percent of the usual number of evaluations.
+    /// Search effort, in percent of the usual number of evaluations.
     #[arg(long, value_name = "PERCENT", default_value_t = 100)]
     pub effort: u32,
-    /// Who orders the copies that planners of papers choose.
+    /// The rule that orders the copies chosen by planners of papers.
     #[arg(long, value_enum, default_value_t = SchedulerArg::Justified)]
     pub scheduler: SchedulerArg,
-    /// Replay the plan with operators that take up to so many percent more or less, and tell what that costs.
+    /// Replay the plan with operators that take up to this many percent more or less, and print the cost.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(..=100))]
     pub noise: Option<u32>,
-    /// Replay it with copies that are so many percent slower while copies go in both directions.
+    /// Replay the plan with copies that are this many percent slower while copies run in both directions.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(..=99))]
     pub contention: Option<u32>,
-    /// Find addresses for the plan in an arena of all of the memory: `on`; `auto`, which plans for pages instead where addresses cost
-    /// much; or `off`, which counts bytes.
+    /// How the plan keeps within the memory: `on` finds addresses in one arena; `auto` plans for pages instead where addresses are
+    /// expensive; `off` counts bytes.
     #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
     pub addresses: Addresses,
-    /// Find a plan for memory that is mapped in pages of so many bytes, too, instead of addresses in an arena.
+    /// Plan for memory that is mapped in pages of this size, instead of addresses in an arena.
     #[arg(long, value_name = "BYTES", value_parser = page, conflicts_with = "addresses")]
     pub pages: Option<Bytes>,
     /// Write the plan's instructions with their times and addresses to this file, as JSON.
@@ -886,8 +881,8 @@ pub struct PlanCommandArgs {
     /// Write the proof of the lower bound to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub certificate: Option<PathBuf>,
-    /// Write a page to look at the plan to this file, as HTML; or, if it ends in `.svg`, a picture of its memory over time; or, if it
-    /// ends in `.json`, all that the page shows.
+    /// Write a page of the plan to this file, as HTML; if it ends in `.svg`, a picture of memory over time; if it ends in `.json`, the
+    /// data of the page.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Write a trace of the plan for Perfetto or chrome://tracing to this file, as JSON.
@@ -907,18 +902,18 @@ pub struct PlanCommandArgs {
 #[command(after_help = "Examples:
   lmsc training_model.onnx --dim batch=64 --budget 8GiB --save-plan p.json
   lmsc check p.json training_model.onnx --dim batch=64
-  lmsc plan --instance dag.json --memory 8GiB --certificate c.json
-  lmsc check c.json --instance dag.json --memory 8GiB")]
+  lmsc plan --instance dag.json --budget 8GiB --certificate c.json
+  lmsc check c.json --instance dag.json --budget 8GiB")]
 pub struct CheckArgs {
     /// The plan, the schedule or the certificate.
     pub file: PathBuf,
-    /// What it belongs to.
+    /// The model or instance that it belongs to.
     #[command(flatten)]
     pub task: TaskArgs,
-    /// Device memory that may be allocated at once, as it was given to `lmsc plan`. A plan says it itself.
-    #[arg(long, visible_alias = "budget", value_name = "BUDGET")]
+    /// The budget that `lmsc plan` was given. A plan states its own.
+    #[arg(long = "budget", alias = "memory", value_name = "BUDGET")]
     pub memory: Option<Budget>,
-    /// Whether copies in the two directions overlap, as it was given to `lmsc plan`.
+    /// Whether copies in the two directions overlap, as given to `lmsc plan`.
     #[arg(long, value_enum)]
     pub duplex: Option<DuplexArg>,
     /// Print JSON.
@@ -942,13 +937,13 @@ pub enum Addresses {
 #[derive(Debug, Args, Clone, Default)]
 #[command(next_help_heading = "Parameters of planners")]
 pub struct ParameterArgs {
-    /// window: the bytes of the uses that it looks ahead. [default: the best of several]
+    /// window: size of the look-ahead window, in bytes used. [default: the best of several]
     #[arg(long, value_name = "BYTES")]
     pub window: Option<Bytes>,
-    /// tflms-chain: swap at most this many tensors, those produced first. [default: all]
+    /// tflms-chain: swap at most this many tensors, in the order in which they are produced. [default: all]
     #[arg(long, value_name = "COUNT")]
     pub n_tensors: Option<u32>,
-    /// tflms-chain: tensors begin to come back this many operators before their use. [default: 1]
+    /// tflms-chain: start swap-ins this many operators before the use. [default: 1]
     #[arg(long, value_name = "OPERATORS")]
     pub ahead: Option<u32>,
     /// tflms-chain: swap between forward and backward uses at least this many operators apart. [default: 2]
@@ -957,16 +952,16 @@ pub struct ParameterArgs {
     /// tflms-chain: swap between forward uses at least this many operators apart. [default: none]
     #[arg(long, value_name = "OPERATORS")]
     pub branch_threshold: Option<u32>,
-    /// tflms-chain: backward uses at most this many operators apart share a copy back. [default: none]
+    /// tflms-chain: backward uses at most this many operators apart share a swap-in. [default: none]
     #[arg(long, value_name = "OPERATORS")]
     pub fuse_swapins: Option<u32>,
     /// dqn: learn from this many episodes. [default: 40]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub episodes: Option<u32>,
-    /// dqn: what random choices follow from. [default: 0]
+    /// dqn: seed of random choices. [default: 0]
     #[arg(long, value_name = "SEED")]
     pub seed: Option<u64>,
-    /// dqn: the weights to begin with, as --save-weights writes them. [default: random ones]
+    /// dqn: initial weights, as --save-weights writes them. [default: random]
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
     /// dqn: write the weights after the last episode to this file, as safetensors.
@@ -1007,12 +1002,12 @@ impl ParameterArgs {
     }
 }
 
-/// Who orders the copies of a choice.
+/// The rule that orders copies.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum SchedulerArg {
     /// The rule of the planner's paper.
     Paper,
-    /// As late as may be, then as early as may be, while that gains.
+    /// Shifts all activities late, then early, while that shortens the step.
     Justified,
 }
 
@@ -1024,49 +1019,49 @@ pub struct SweepArgs {
     /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.
     #[arg(long, value_name = "FILE")]
     pub optimizer: Option<PathBuf>,
-    /// The value of a symbolic dimension, such as `batch=32`, or a range, such as `batch=64..1024`, whose values are
-    /// tried from the first on, each twice the one before. Repeatable.
+    /// The value of a symbolic dimension, such as `batch=32`, or a range, such as `batch=64..1024`, which is tried in powers of
+    /// two from its start. Repeatable.
     #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim_range)]
     pub dims: Vec<(String, RangeInclusive<u64>)>,
-    /// The extents of an input, such as `image=2x3x224x224`, where the file leaves some open. Repeatable.
+    /// The extents of an input whose dimensions the file leaves open, such as `image=2x3x224x224`. Repeatable.
     #[arg(long = "shape", value_name = "INPUT=EXTENTS", value_parser = shape)]
     pub shapes: Vec<(String, Vec<u64>)>,
-    /// The value of an input that is a constant of the step, such as `rate=16000`. Repeatable.
+    /// The value of an input that is constant in all steps, such as `rate=16000`. Repeatable.
     #[arg(long = "value", value_name = "INPUT=VALUE", value_parser = value)]
     pub values: Vec<(String, String)>,
-    /// What is kept from step to step.
+    /// State: values kept from step to step.
     #[command(flatten)]
     pub state: StateArgs,
-    /// Device memory that the step may use, such as `2GiB..32GiB`, `20%..90%` of the target's, `0.3x..1x` of the step's own
-    /// peak, or one of these.
+    /// Device memory of the whole step: a range such as `2GiB..32GiB`, `20%..90%` of the target's memory or `0.3x..1x` of the
+    /// step's own peak; or one value.
     #[arg(long, value_name = "BUDGET")]
     pub budget: BudgetRange,
-    /// Host memory that what leaves the device may use, variables that live there between steps included: bytes, or a share
-    /// of the target's host memory, such as 50%. [default: the host memory of the target]
+    /// Host memory for swapped tensors, including variables kept there between steps: bytes, or a share of the target's host
+    /// memory, such as 50%. [default: the host memory of the target]
     #[arg(long, value_name = "BUDGET")]
     pub host_budget: Option<Budget>,
-    /// How many budgets to try, each the same factor above the one before.
+    /// Number of budgets, in a geometric sequence.
     #[arg(long, value_name = "COUNT", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub steps: u32,
-    /// Which planner; a wrong name lists them.
+    /// The planner; a wrong name lists all.
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = planner_name(), hide_possible_values = true)]
     pub planner: String,
     /// The machine that runs the step: a name that `lmsc targets` lists, a TOML file of that form, or `auto` for a GPU of this
     /// machine. [default: a100-pcie4]
     #[arg(long, value_name = "TARGET", value_parser = target(), hide_possible_values = true)]
     pub target: Option<String>,
-    /// What was measured on that machine, as JSON: times and workspace by signature of a node, in place of the target's
-    /// model, which stands for what is missing; and the link, if that was measured.
+    /// A profile measured on that machine, as JSON: times and workspaces indexed by node signature, and the link's rates. The
+    /// target's model stands in for missing entries.
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
-    /// Let ranges of a tensor leave and return each by itself.
+    /// Swap ranges of a tensor separately.
     #[arg(long)]
     pub ranges: bool,
-    /// How much to search, in percent of the usual number of evaluations.
+    /// Search effort, in percent of the usual number of evaluations.
     #[arg(long, value_name = "PERCENT", default_value_t = 100)]
     pub effort: u32,
-    /// Find addresses for each plan in an arena of its budget: `on`; `auto`, which plans for pages instead where addresses cost much;
-    /// or `off`, which counts bytes.
+    /// How each plan keeps within its budget: `on` finds addresses in one arena; `auto` plans for pages instead where addresses are
+    /// expensive; `off` counts bytes.
     #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
     pub addresses: Addresses,
     /// Write a page with the curves to this file, as HTML; or, if it ends in `.json`, the output of `--json`.
@@ -1090,36 +1085,36 @@ pub struct FitArgs {
     /// [default: t4, rtx4090, l40s, h100-sxm]
     #[arg(long = "gpu", visible_alias = "target", value_name = "NAME", value_delimiter = ',', value_parser = target(), hide_possible_values = true)]
     pub gpus: Vec<String>,
-    /// Try these batches alone, and search for no largest.
+    /// Try only these batch sizes, without a search for the largest.
     #[arg(long = "batch", value_name = "SIZE", value_delimiter = ',', value_parser = batch)]
     pub batches: Vec<u64>,
-    /// The symbolic dimension that is the batch, by its name; or the value of another one, such as `sequence=512`. Repeatable.
-    /// [default: `batch`, or the one that has no value]
+    /// The name of the symbolic dimension that is the batch; or the value of another one, such as `sequence=512`. Repeatable.
+    /// [default: `batch`, or the only one without a value]
     #[arg(long = "dim", value_name = "NAME[=VALUE]", value_parser = fit_dim)]
     pub dims: Vec<FitDim>,
     /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.
     #[arg(long, value_name = "FILE")]
     pub optimizer: Option<PathBuf>,
-    /// The extents of an input, such as `image=2x3x224x224`, where the file leaves some open. Repeatable.
+    /// The extents of an input whose dimensions the file leaves open, such as `image=2x3x224x224`. Repeatable.
     #[arg(long = "shape", value_name = "INPUT=EXTENTS", value_parser = shape)]
     pub shapes: Vec<(String, Vec<u64>)>,
-    /// The value of an input that is a constant of the step, such as `rate=16000`. Repeatable.
+    /// The value of an input that is constant in all steps, such as `rate=16000`. Repeatable.
     #[arg(long = "value", value_name = "INPUT=VALUE", value_parser = value)]
     pub values: Vec<(String, String)>,
-    /// What is kept from step to step.
+    /// State: values kept from step to step.
     #[command(flatten)]
     pub state: StateArgs,
-    /// Device memory that the step may use: a share of each card's memory, such as 90%, or bytes.
+    /// Device memory of the whole step: a share of each card's memory, such as 90%, or bytes.
     #[arg(long, value_name = "BUDGET", default_value = "100%", value_parser = budget_of_card)]
     pub budget: Budget,
-    /// Host memory that what leaves the device may use: bytes, or a share of the target's host memory, such as 50%.
+    /// Host memory for swapped tensors: bytes, or a share of the target's host memory, such as 50%.
     /// [default: the host memory of the target]
     #[arg(long, value_name = "BUDGET")]
     pub host_budget: Option<Budget>,
-    /// Which planner; a wrong name lists them.
+    /// The planner; a wrong name lists all.
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = planner_name(), hide_possible_values = true)]
     pub planner: String,
-    /// How much to search, in percent of the usual number of evaluations.
+    /// Search effort, in percent of the usual number of evaluations.
     #[arg(long, value_name = "PERCENT", default_value_t = 10)]
     pub effort: u32,
     /// Write a page with the curves to this file, as HTML; or, if it ends in `.json`, the output of `--json`.
@@ -1169,24 +1164,24 @@ pub enum DuplexArg {
 /// `lmsc calibrate`.
 #[derive(Debug, Args, Clone)]
 pub struct CalibrateArgs {
-    /// Which graph.
+    /// The model.
     #[command(flatten)]
     pub input: ModelArgs,
-    /// What runs it: `host`, or `cuda`, `cuda:1` and so on for a GPU.
+    /// The device: `host`, or `cuda`, `cuda:1` and so on for a GPU.
     #[arg(long, value_name = "DEVICE", default_value = "host")]
     pub device: Device,
-    /// Device memory that may be used: bytes, such as 16GiB; a share of the device's memory that is free, such as 90%; or of
-    /// the step's own peak, such as 0.7x. A step that needs more is planned for it before it is measured. [default: as much as
-    /// the step needs, or 90% on a GPU on which that is less]
+    /// Device memory: bytes, such as 16GiB; a share of the device's free memory, such as 90%; or of the step's own peak, such as
+    /// 0.7x. A step that needs more is planned for it before it is measured. [default: the step's peak, or 90% of a GPU that has
+    /// less]
     #[arg(long, value_name = "BUDGET")]
     pub budget: Option<Budget>,
-    /// How many steps to measure, after one that is not.
+    /// Number of steps to measure, after one warm-up step.
     #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: u64,
-    /// Refuse to measure on a GPU where own kernels would do what cuBLAS and cuDNN could. Otherwise that is a warning.
+    /// Refuse to measure on a GPU without cuBLAS and cuDNN, where own kernels would replace them. Otherwise that is a warning.
     #[arg(long)]
     pub require_libraries: bool,
-    /// Where to write the profile, as JSON.
+    /// The profile to write, as JSON.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 }
@@ -1194,47 +1189,46 @@ pub struct CalibrateArgs {
 /// `lmsc run`.
 #[derive(Debug, Args, Clone)]
 pub struct RunArgs {
-    /// Which graph: as `lmsc` wrote it for a budget, or any other.
+    /// The model: as `lmsc` wrote it for a budget, or any other.
     #[command(flatten)]
     pub input: ModelArgs,
-    /// Device memory that there is: bytes, a share of the device's memory, such as 90%, or of the step's own peak, such as
-    /// 0.7x. [default: that for which the model was written, else as much as it needs]
+    /// Device memory: bytes, a share of the device's memory, such as 90%, or of the step's own peak, such as 0.7x.
+    /// [default: the budget that the model was written for, else the step's peak]
     #[arg(long, value_name = "BUDGET")]
     pub budget: Option<Budget>,
-    /// What was measured on this machine by `lmsc calibrate`: the time of a step is predicted by it, in place of what is
-    /// assumed of the target `host`, or of the GPU by its clocks.
+    /// A profile that `lmsc calibrate` measured on this machine: it predicts the time of a step, in place of the model of the
+    /// target `host` or of the GPU.
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
-    /// Write a page that shows the step as it was simulated and as it ran to this file, as HTML; or, if it ends in
-    /// `.json`, all that the page shows.
+    /// Write a page with the simulated and the measured step to this file, as HTML; or, if it ends in `.json`, the data of the page.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// What runs it.
+    /// The device.
     #[command(flatten)]
     pub on: DeviceArgs,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
-    /// How to run.
+    /// Running.
     #[command(flatten)]
     pub options: RunOptions,
 }
 
-/// What runs a step, and how it computes.
+/// The device, and the precision of its products.
 #[derive(Debug, Args, Clone, Default)]
 #[command(next_help_heading = "Running")]
 pub struct DeviceArgs {
-    /// What runs it: `host`, or `cuda`, `cuda:1` and so on for a GPU, whose libraries are found and loaded then; with
-    /// `+graph` a step is written down once and replayed. [default: host]
+    /// The device: `host`, or `cuda`, `cuda:1` and so on for a GPU, whose libraries are loaded at run time; with `+graph`, the
+    /// launches of a step are captured once and replayed. [default: host]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<Device>,
-    /// What a GPU may round numbers of 32 bits to when it multiplies matrices and convolves, for speed: `tf32` keeps 11 of
-    /// their 24 bits; `bf16` 8, but convolutions are as with `tf32`; `f16` 11, and what is above 65504 becomes infinite. They
-    /// are stored and added up as they are. Where cuBLAS and cuDNN are not found nothing is rounded. [default: f32]
+    /// Precision of the operands of matrix products and convolutions on a GPU: `tf32` keeps 11 of 24 bits; `bf16` keeps 8, and
+    /// convolutions run as with `tf32`; `f16` keeps 11, and values above 65504 become infinite. Storage and sums stay in 32 bits.
+    /// Without cuBLAS and cuDNN nothing is rounded. [default: f32]
     #[arg(long, value_name = "FLOAT", value_parser = PossibleValuesParser::new(Precision::NAMES)
         .try_map(|name| name.parse::<Precision>()))]
     pub precision: Option<Precision>,
-    /// Have a GPU multiply and convolve with own kernels, even where cuBLAS and cuDNN are found.
+    /// Use lmsc's own kernels on a GPU instead of cuBLAS and cuDNN.
     #[arg(long, conflicts_with_all = ["precision", "require_libraries"])]
     pub own_kernels: bool,
 }
@@ -1324,69 +1318,69 @@ impl std::str::FromStr for Device {
     }
 }
 
-/// How steps are run.
+/// Running.
 #[derive(Debug, Args, Clone, Default)]
 #[command(next_help_heading = "Running")]
 pub struct RunOptions {
-    /// How many steps. [default: 10]
+    /// Number of steps. [default: 10]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: Option<u64>,
-    /// Instead of one arena, map chunks of so many bytes to every tensor while it is in use (OOC's virtual addressing), and
-    /// tell how many bytes are lost in them. Multiples of 64 KiB; on a GPU rounded up to those of its own, such as 2 MiB, and
-    /// mapped once, before the first step.
+    /// Map chunks of this size to each tensor while it is in use (OOC's virtual addressing), instead of one arena, and print the
+    /// bytes lost in them. A multiple of 64 KiB; on a GPU rounded up to its granularity, such as 2 MiB, and mapped once, before
+    /// the first step.
     #[arg(long = "virtual", value_name = "BYTES")]
     pub chunk: Option<Bytes>,
     /// Initial parameters and other inputs by name: a safetensors file, or the initializers of an ONNX model, such as
-    /// the forward model. What is in neither has small random numbers.
+    /// the forward model. Inputs without a value get small random numbers.
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
     /// Batches by input, as a safetensors file: tensors of the inputs' shapes, or with one more dimension in front,
-    /// whose indices are taken one after the other and over again; or `synthetic`: one batch of random numbers.
+    /// whose indices are taken in turn, again from the first after the last; or `synthetic`: one batch of random numbers.
     /// [default: synthetic]
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
-    /// What random numbers follow from. [default: 0, or that of the run that is resumed]
+    /// Seed of random numbers. [default: 0, or the seed of the resumed run]
     #[arg(long, value_name = "SEED")]
     pub seed: Option<u64>,
-    /// Write everything that the next step follows from to this safetensors file when the steps have run, or after the step
-    /// during which Ctrl-C was pressed: variables, and what was given, of large tensors a digest.
+    /// Write a checkpoint to this safetensors file after the last step, or after the step during which Ctrl-C was pressed: the
+    /// variables, and the given inputs (of large ones a digest).
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
-    /// Write that file every so many steps, too.
+    /// Also write that file every COUNT steps.
     #[arg(long, value_name = "COUNT", requires = "save", value_parser = clap::value_parser!(u64).range(1..))]
     pub save_every: Option<u64>,
-    /// Go on where --save stopped: the same bits as if it had not. --data, and what is too large for the file, are given
-    /// again; whatever is missing or not what it was is named.
+    /// Continue from a checkpoint of --save, with the same bits as without the interruption. --data and inputs too large for the
+    /// checkpoint are given again; missing or changed ones are named.
     #[arg(long, value_name = "FILE")]
     pub resume: Option<PathBuf>,
     /// Values of inputs and initializers by name, the same at every step, as a safetensors file.
     #[arg(long, value_name = "FILE")]
     pub feeds: Option<PathBuf>,
-    /// Values of the last step to write to the file of --out, by name, or `all`.
+    /// Names of values of the last step to write to the file of --out, or `all`.
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "out")]
     pub fetch: Option<Vec<String>>,
-    /// Where to write what is fetched, as safetensors.
+    /// The file for the fetched values, as safetensors.
     #[arg(long, value_name = "FILE", requires = "fetch")]
     pub out: Option<PathBuf>,
-    /// Stop at the first result that is no number, or infinite, and name its operator.
+    /// Stop at the first result that is NaN or infinite, and name its operator.
     #[arg(long)]
     pub check_numerics: bool,
-    /// Leave out of each step what it would multiply by a random 0: the layers of stochastic depth that it draws. Running
-    /// statistics of what is left out stay; all else is what it would be.
+    /// Skip the layers of stochastic depth whose random gate is 0 in a step. Their running statistics do not change; all other
+    /// results are the same.
     #[arg(long, conflicts_with = "fetch")]
     pub skip_closed: bool,
-    /// Write what happened when to this file, for Perfetto or chrome://tracing, as JSON.
+    /// Write a trace of the run for Perfetto or chrome://tracing to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// Bytes that cross the link in a second, each way, such as 9GB. [default: as many as can]
+    /// Bandwidth of the link in bytes per second, each way, such as 9GB. [default: unlimited]
     #[arg(long, value_name = "BYTES")]
     pub copy_bandwidth: Option<Bytes>,
-    /// Refuse to run on a GPU where own kernels would do what cuBLAS and cuDNN could. Otherwise that is a warning: such a step is
-    /// several times slower.
+    /// Refuse to run on a GPU without cuBLAS and cuDNN, where own kernels would replace them. Otherwise that is a warning: such a
+    /// step is several times slower.
     #[arg(long)]
     pub require_libraries: bool,
-    /// Do not obey the waits of a GPU's computing for so many of the largest copies back. The result is wrong, by which
-    /// `scripts/gpu-check` proves that waits matter on a device.
+    /// Ignore the waits of a GPU's compute stream for this many of the largest swap-ins. The result is then wrong:
+    /// `scripts/gpu-check` uses it to show that the waits are needed.
     #[arg(long, value_name = "COUNT", hide = true)]
     pub without_waits: Option<usize>,
 }
@@ -1449,18 +1443,18 @@ impl RunOptions {
 /// `lmsc verify`.
 #[derive(Debug, Args, Clone)]
 pub struct VerifyArgs {
-    /// The model as it was.
+    /// The original model.
     pub original: PathBuf,
-    /// The model as it is now.
+    /// The rewritten model.
     pub rewritten: PathBuf,
-    /// Count instead which swaps of ORIGINAL a consumer's optimizer has left in REWRITTEN.
+    /// Count the swaps of ORIGINAL that a consumer's optimizer has left in REWRITTEN.
     #[arg(long)]
     pub survives: bool,
-    /// Allow what passes that clean up do: REWRITTEN may lack nodes that nothing needs, and integers that are known without
-    /// running the step may be constants.
+    /// Allow the changes of clean-up passes: REWRITTEN may lack dead nodes, and integers that are known without running the step
+    /// may be constants.
     #[arg(long, conflicts_with = "survives")]
     pub cleaned: bool,
-    /// How the file becomes a step with known sizes.
+    /// Sizes and state.
     #[command(flatten)]
     pub binding: BindingArgs,
     /// Print JSON.

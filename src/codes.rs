@@ -238,7 +238,7 @@ message says the first fault.
     lmsc: error[LMS0115]: p.json: not valid: step 12 exceeds the budget
 
 What to do:
-- Give the model, --dim, --memory and --target for which the file was written.
+- Give the model, --dim, --budget and --target for which the file was written.
 - Plan anew, if the file was changed since.
 "},
     Explained { code: Code::File, number: "LMS0201", title: "a file cannot be read or written", text: "\
@@ -449,7 +449,7 @@ pub fn documented_errors() -> String {
     let mut text = "\
 # Errors
 
-Made from the table of codes (`src/codes.rs`) by `INSTA_UPDATE=always cargo test --test cli`. A test fails where this page is of
+Made from the table of codes (`src/codes.rs`) by `INSTA_UPDATE=always cargo test --test all cli::`. A test fails where this page is of
 before.
 
 Every error has a code that stays the same from version to version. `lmsc explain-error CODE` prints its part of this page,

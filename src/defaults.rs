@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_may_not_set_is_named() {
+    fn an_option_that_defaults_may_not_set_is_named() {
         let message = |toml| Defaults::parse(toml, &Cli::command()).unwrap_err().to_string();
         assert!(message("output = \"x.onnx\"").contains("lmsc.toml: it cannot set `output`"));
         assert!(message("targt = \"host\"").contains("did you mean `target`?"));

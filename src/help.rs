@@ -16,10 +16,10 @@ pub(crate) const BRIEF: &str = "\
 lmsc fits the training step of an ONNX model into a device-memory budget.
 
   lmsc MODEL --budget 16GiB -o OUT.onnx        rewrite the model so that it needs no more memory
-  lmsc fit MODEL                               tell which cards it fits, and with which batch sizes
-  lmsc inspect MODEL                           show where its memory goes
-  lmsc sweep MODEL --budget 4GiB..16GiB        show how its time falls with memory
-  lmsc explain MODEL --budget 8GiB --tensor T  tell what happens to one tensor, and why
+  lmsc fit MODEL                               find the GPUs and batch sizes that it fits
+  lmsc inspect MODEL                           show its memory: peak, largest storages, curve
+  lmsc sweep MODEL --budget 4GiB..16GiB        show its time as a function of memory
+  lmsc explain MODEL --budget 8GiB --tensor T  explain one tensor's plan
   lmsc run OUT.onnx                            run steps of it on this machine
   lmsc verify MODEL OUT.onnx                   check that the two compute the same
 
@@ -32,11 +32,11 @@ const GROUPS: [(&str, &[(&str, &str)]); 4] = [
     (
         "Plan a training step",
         &[
-            ("fit", "Tell which cards a model fits, with which batch sizes"),
+            ("fit", "Find the GPUs and batch sizes that a model fits"),
             ("inspect", "Show phases, variables, the peak and the memory curve"),
-            ("plan", "Show what a planner makes of a model, beside others"),
-            ("sweep", "Show how time falls with memory, over sizes and budgets"),
-            ("explain", "Tell what happens to one tensor, when, and why"),
+            ("plan", "Show the plan of a model, and compare planners"),
+            ("sweep", "Show time as a function of memory, over sizes and budgets"),
+            ("explain", "Explain one tensor's plan: when, and why"),
             ("verify", "Check that two models compute the same"),
             ("check", "Check a plan, a schedule or a certificate"),
         ],
@@ -55,9 +55,9 @@ const GROUPS: [(&str, &[(&str, &str)]); 4] = [
             ("opt", "Run passes, print the graph as text, or convert it"),
             ("passes", "List the passes"),
             ("reduce", "Reduce a graph to a small one for which a command fails"),
-            ("targets", "List the machines that costs are known for"),
+            ("targets", "List the built-in machines, or print one"),
             ("offsets", "Give buffers with known lifetimes addresses"),
-            ("env", "Let a program decide what leaves, in JSON lines"),
+            ("env", "Let a program choose the swaps, in JSON lines"),
         ],
     ),
     (
@@ -74,14 +74,14 @@ const GROUPS: [(&str, &[(&str, &str)]); 4] = [
 /// The options of the main command that `-h` shows, each with a short description.
 const SHORT: [(&str, &str); 12] = [
     ("budget", "Device memory of the step: 16GiB, 90% of the card, 0.7x the peak"),
-    ("output", "Where to write: .onnx, .lms (text), .mlir, or - for standard output"),
+    ("output", "The output: .onnx, .lms (text), .mlir, or - for standard output"),
     ("optimizer", "The optimizer graph of onnxruntime-training, linked to the model"),
     ("dims", "The value of a symbolic dimension, such as batch=32"),
     ("target", "The machine that runs it, such as rtx4090 [default: a100-pcie4]"),
-    ("planner", "Who decides what leaves the device [default: auto]"),
-    ("help_planner", "Show what a planner does, and the options that are its own"),
-    ("effort", "How much to search, in percent of the usual [default: 100]"),
-    ("host_budget", "Host memory that tensors may use that leave the device"),
+    ("planner", "The planner [default: auto]"),
+    ("help_planner", "Describe a planner and its own options"),
+    ("effort", "Search effort, in percent of the usual [default: 100]"),
+    ("host_budget", "Host memory for swapped tensors"),
     ("report", "Write the report to this file, as .json"),
     ("json", "Print the report as JSON"),
     ("run", "Run steps of the result, too"),
@@ -198,7 +198,7 @@ pub(crate) fn of_planner(name: &str) -> Result<String, Error> {
     });
     section("`lmsc plan`", of_plan.cloned().collect());
     if sections == 0 {
-        text += "\nIt has no options of its own; --effort says how much it searches.\n";
+        text += "\nIt has no options of its own; --effort sets its search effort.\n";
     }
     Ok(text)
 }

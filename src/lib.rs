@@ -96,9 +96,7 @@ fn long_version() -> String {
         "" => "a development build".to_owned(),
         commit => format!("commit {commit}"),
     };
-    let features = [("candle", cfg!(feature = "candle")), ("melior", cfg!(feature = "melior"))];
-    let features: Vec<&str> = features.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect();
-    let features = if features.is_empty() { "none".to_owned() } else { features.join(", ") };
+    let features = if cfg!(feature = "melior") { "melior" } else { "none" };
     format!("{} ({commit}; features: {features})", env!("CARGO_PKG_VERSION"))
 }
 

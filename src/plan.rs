@@ -525,7 +525,7 @@ impl Task {
 /// The bytes of a budget for an instance.
 fn of_instance(budget: Budget, problem: &Problem) -> Result<Bytes, Error> {
     if let Budget::OfMemory(_) = budget {
-        let message = format!("--memory {budget}: an instance has no target whose memory this is a share of");
+        let message = format!("--budget {budget}: an instance has no target whose memory this is a share of");
         return Err(Error::new(Code::Option, message)
             .with_help("give bytes, such as 16GiB, or a share of the instance's own peak, such as 0.7x"));
     }
@@ -587,7 +587,7 @@ pub(crate) fn does_not_fit(task: &Task, refused: &DoesNotFit) -> Error {
     let mut refusal = too_much(task, refused);
     let bytes = refusal.needed.unwrap_or_default();
     refusal.smallest.push(Smallest { bytes, reach: Reach::Tried });
-    let help = format!("give --memory {}, the least with which everything can be swapped", bytes.0);
+    let help = format!("give --budget {}, the least with which everything can be swapped", bytes.0);
     refusal.with_help(help).into()
 }
 

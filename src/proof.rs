@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_what_was_proven() {
+    fn the_written_graph_is_the_proven_graph() {
         assert_eq!(read_back(STEP), Ok(()));
         let said = |from: &str, to: &str| {
             let error = read_back(&STEP.replace(from, to)).unwrap_err();

@@ -5,14 +5,12 @@
 
 #![allow(clippy::print_stderr, reason = "times are shown with --nocapture")]
 
-mod support;
-
 use std::fmt::Write;
 
+use crate::support::onnx::{Builder, int};
+use crate::support::{Bench, snapshot};
 use lmsc_onnx::proto::*;
 use prost::Message;
-use support::onnx::{Builder, int};
-use support::{Bench, snapshot};
 
 const CNN: &str = "testdata/models/tiny_cnn/static/training_model.onnx";
 const DYNAMIC: &str = "testdata/models/tiny_mlp/training_model.onnx";
@@ -276,12 +274,12 @@ fn files_that_are_used_with_a_warning() {
         [
             ("what the operator computes is not what is declared", {
                 let mut builder = relu().output("y");
-                builder.graph.value_info.push(support::onnx::info("y", DataType::Float, &[5]));
+                builder.graph.value_info.push(crate::support::onnx::info("y", DataType::Float, &[5]));
                 builder.bytes()
             }),
             ("an output is not what is declared", {
                 let mut builder = Builder::new().input("x", &[4]);
-                builder.graph.output.push(support::onnx::info("x", DataType::Float, &[5]));
+                builder.graph.output.push(crate::support::onnx::info("x", DataType::Float, &[5]));
                 builder.bytes()
             }),
             (
@@ -720,7 +718,7 @@ fn subgraphs(depth: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_nested_too_deeply() {
+fn deeply_nested_input_is_refused() {
     refused(
         "nesting",
         [
@@ -757,7 +755,7 @@ fn functions_that_call_one_another() {
     };
     // As many declarations as calls.
     let mut many = function("A", "Relu", 1);
-    many.value_info = vec![support::onnx::info("z", DataType::Float, &[4]); 30_000];
+    many.value_info = vec![crate::support::onnx::info("z", DataType::Float, &[4]); 30_000];
     let mut builder = Builder::new().input("x", &[4]).output("y0");
     for i in 0..30_000 {
         builder = builder.node("f.A", "x", &format!("y{i}"));
@@ -1044,7 +1042,7 @@ fn large_graphs_take_linear_time_for_onnx_runtime() {
 /// Compiles large graphs into files of this form.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn large_graphs(form: &str) {
-    let n = if support::is_thorough() { 30_000 } else { 10_000 };
+    let n = if crate::support::is_thorough() { 30_000 } else { 10_000 };
     let bench = Bench::new();
     let wide = 256i64;
     let mut cases: Vec<(&str, Vec<u8>, &str)> = Vec::new();
@@ -1152,7 +1150,7 @@ fn large_graphs(form: &str) {
             &format!("p{i}"),
             &[("kernel_shape", &[2])],
         );
-        copies.graph.value_info.push(support::onnx::info(&format!("p{i}"), DataType::Float, &[wide]));
+        copies.graph.value_info.push(crate::support::onnx::info(&format!("p{i}"), DataType::Float, &[wide]));
     }
     add("producers behind a chain of copies", copies.output("v0"), fixed);
 

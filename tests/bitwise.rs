@@ -5,13 +5,11 @@
 //! eight models. `LMSC_BITWISE=WORD` runs those whose path contains the word, or `all`, by every planner that finds a plan at
 //! every budget: hours of two cores for all.
 
-mod support;
-
+use crate::support::models::{load, models};
+use crate::support::one_in;
+use crate::support::steps::{execute, lowered, range, rehearse, rewritten};
 use lmsc_ir::program::{Program, ProgramFlaw, Stream, check};
 use lmsc_ir::{Bytes, Graph};
-use support::models::{load, models};
-use support::one_in;
-use support::steps::{execute, lowered, range, rehearse, rewritten};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// By name, and whether with addresses.
@@ -39,7 +37,7 @@ fn rewritten_steps_compute_the_same_bits() {
     for (number, path) in models().into_iter().enumerate().step_by(every) {
         let graph = load(&path);
         let (floor, peak) = range(&graph);
-        let name = path.strip_prefix(support::models::MODELS).unwrap().display().to_string();
+        let name = path.strip_prefix(crate::support::models::MODELS).unwrap().display().to_string();
         if word.as_ref().is_some_and(|word| word != "all" && !name.contains(&**word)) {
             continue;
         }

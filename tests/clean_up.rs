@@ -1,13 +1,11 @@
 //! Passes that clean up, by what the graphs compute: what the compiler folds is what the kernels compute, and random steps compute
 //! the same bits after them.
 
-mod support;
-
+use crate::support::interpreter::Interpreter;
 use lmsc_ir::{Graph, equiv};
 use lmsc_kernels::StepContext;
 use lmsc_passes::{PassCx, Pipeline};
 use lmsc_testing::{Damage, Rng, Size, damage, training_graph};
-use support::interpreter::Interpreter;
 
 const ALL: &str = "fold-constants,merge-common-subexpressions{across-phases=true},remove-dead-nodes";
 
@@ -66,7 +64,7 @@ fn run(graph: &Graph) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_is_folded_is_what_kernels_compute() {
+fn folded_constants_equal_the_results_of_kernels() {
     let fold = Pipeline::parse("fold-constants").unwrap();
     for case in FOLDED {
         let original = graph(case);

@@ -3,11 +3,9 @@
 //! `insta` rather than `trycmd`: most cases need pipes, files that they make, or a look at what was written.
 //! Snapshots are under `testdata/cli`; `cargo review` accepts what is meant.
 
-mod support;
-
 use std::path::Path;
 
-use support::{Bench, snapshot};
+use crate::support::{Bench, snapshot};
 
 const CNN: &str = "testdata/models/tiny_cnn/static/training_model.onnx";
 const CNN_STEP: &str = "testdata/models/tiny_cnn/static/training_model.onnx \
@@ -165,7 +163,7 @@ fn errors_as_json() {
     check("json-no-such-option", &format!("plan {FOUR_LAYERS} --memory 9MiB --nothing --json"), 2);
 }
 
-/// `INSTA_UPDATE=always cargo test --test cli` writes it anew.
+/// `INSTA_UPDATE=always cargo test --test all cli::` writes it anew.
 #[test]
 fn the_documented_errors_are_those_of_the_table() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/errors.md");
@@ -681,7 +679,7 @@ fn targets_that_are_wrong() {
 }
 
 #[test]
-fn what_is_not_changed_is_written_byte_for_byte() {
+fn an_unchanged_model_is_written_byte_for_byte() {
     let bench = Bench::new();
     let original = std::fs::read(CNN).unwrap();
     let written = bench.run(&format!("{CNN} --budget 1GiB --addresses off -o @/out.onnx"));
@@ -800,7 +798,7 @@ fn nothing_is_written_in_part() {
 
 /// What is read is not written over, whatever it is called; with `--force` it is.
 #[test]
-fn what_is_read_is_not_replaced() {
+fn an_input_file_is_not_replaced() {
     let bench = Bench::new();
     let original = std::fs::read(CNN).unwrap();
     bench.write("model.onnx", &original);
@@ -846,7 +844,7 @@ fn without_a_budget_the_model_is_written_as_it_is() {
 #[test]
 fn data_in_other_files_is_found_from_where_the_result_is() {
     let bench = Bench::new();
-    let model = support::onnx::Builder::new()
+    let model = crate::support::onnx::Builder::new()
         .input("x", &[4])
         .external("w", &[4], "data/weights.bin")
         .node("Add", "x w", "h")
@@ -900,7 +898,7 @@ fn data_in_other_files_is_found_from_where_the_result_is() {
 #[test]
 fn sizes_and_values_are_written_and_read_back() {
     let bench = Bench::new();
-    let mut graph = support::onnx::Builder::new()
+    let mut graph = crate::support::onnx::Builder::new()
         .input("x", &[2, -1])
         .typed_input("rate", lmsc_onnx::proto::DataType::Int64, &[])
         .scalar("fast", 16000)

@@ -326,7 +326,7 @@ const HEAD: &str = "\
 # Operators
 
 Made from the tables of rules (`onnx/src/shapes/table.rs`) and of kernels (`runtime/kernels/src/table.rs`, `runtime/cuda/src/table.rs`)
-by `INSTA_UPDATE=always cargo test --test contracts`. A test fails where this page is of before.
+by `INSTA_UPDATE=always cargo test --test all contracts::`. A test fails where this page is of before.
 
 Every operator here is imported, and the types of its results are inferred, in these versions of its domain. A node with another
 attribute, with an attribute of another kind, with more or fewer operands, or of another version is refused. `?` stands behind
@@ -371,7 +371,7 @@ fn documented() -> String {
     text
 }
 
-/// `INSTA_UPDATE=always cargo test --test contracts` writes it anew.
+/// `INSTA_UPDATE=always cargo test --test all contracts::` writes it anew.
 #[test]
 fn the_documented_operators_are_those_of_the_tables() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operators.md");

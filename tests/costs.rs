@@ -1,15 +1,13 @@
 //! The cost model on real graphs: operations against published counts, times against published and independent ones,
 //! and every operator of every model known.
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::models::{MODELS, load, load_with, models};
 use lmsc_ir::{Graph, Op, Phase, Phases};
 use lmsc_onnx::Dims;
 use lmsc_plan::Target;
 use lmsc_plan::cost::{Costs, MeasuredCost, Profile, is_known, signature};
-use support::models::{MODELS, load, load_with, models};
 
 /// `testdata/models/<name>/training_model.onnx` at these dimensions.
 fn training(name: &str, dims: &[(&str, u64)]) -> Graph {

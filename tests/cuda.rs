@@ -1153,7 +1153,7 @@ impl Calibrated {
 /// runs on the device, with the workspaces that were measured.
 #[test]
 #[ignore = "slow: `cargo xtask ci test` runs it"]
-fn what_is_measured_on_a_device_is_what_planners_read() {
+fn a_profile_measured_on_a_device_is_what_planners_read() {
     let Some(installed) = Installed::new() else { return };
     // It makes use of all the workspace that it gets.
     installed.add(&libraries().unwrap()[2], "libcublas.so.13");
@@ -1219,7 +1219,7 @@ fn what_is_measured_on_a_device_is_what_planners_read() {
 
 /// What cannot run on a device cannot be measured there, for the same reasons.
 #[test]
-fn what_a_device_refuses_is_not_measured() {
+fn a_step_that_a_device_refuses_is_not_measured() {
     let Some(installed) = Installed::new() else { return };
     let model = format!("{}/tiny_mlp/training_model.onnx", support::models::MODELS);
     let profile = installed.path("profile.json");
@@ -1382,7 +1382,7 @@ fn the_target_of_a_device_can_be_written_down() {
 
 /// A step that is too large for the device is measured as it is planned for what it has, and never in more than the budget.
 #[test]
-fn what_is_too_large_is_measured_within_a_budget() {
+fn a_step_larger_than_the_device_is_measured_within_a_budget() {
     let Some(installed) = Installed::new() else { return };
     let model = format!("{}/tiny_mlp/training_model.onnx", support::models::MODELS);
     let profile = installed.path("profile.json");

@@ -1,14 +1,12 @@
 //! The pass `expand-training-ops`: each operator by itself computes what its expansion computes. Whole steps, and what
 //! has no rule, are in tests/kernels.rs.
 
-mod support;
-
+use crate::support::interpreter::Interpreter;
 use clap::Parser;
 use lmsc::cli::{Cli, CliCommand};
 use lmsc_ir::{ElementType, Graph, ValueId};
 use lmsc_kernels::StepContext;
 use lmsc_passes::{PassCx, Pipeline};
-use support::interpreter::Interpreter;
 
 /// Relative to the largest element.
 const ALLOWED: f32 = 2e-5;
@@ -255,7 +253,7 @@ fn every_operator_computes_what_its_expansion_computes() {
 }
 
 #[test]
-fn what_is_expanded_is_written_as_onnx() {
+fn expanded_operators_are_written_as_onnx() {
     let model = "testdata/models/tiny_unet2d/training_model.onnx";
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("step.onnx");

@@ -5,18 +5,16 @@
 //! folder of models and recordings in the layout of `testdata/models`, all of those are run too. `LMSC_REPORT=1`
 //! prints the worst error of each.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::support::interpreter::Interpreter;
+use crate::support::models::MODELS;
 use lmsc_ir::{Graph, NodeId, Op};
 use lmsc_kernels::StepContext;
 use lmsc_onnx::proto::{DimValue, TypeValue};
 use lmsc_onnx::{Dims, Model, Stated, link, settle};
 use lmsc_passes::{PassCx, PassError, Pipeline};
-use support::interpreter::Interpreter;
-use support::models::MODELS;
 
 /// The largest error that is allowed, relative to the tensor's largest element.
 const ALLOWED: f64 = 1e-4;
@@ -323,14 +321,16 @@ fn expanded_steps_compute_what_onnxruntime_recorded() {
 #[test]
 fn every_operator_of_the_models_has_an_expansion() {
     let mut left = BTreeSet::new();
-    for path in support::models::models().into_iter().filter(|path| path.ends_with("training_model.onnx")) {
+    for path in
+        crate::support::models::models().into_iter().filter(|path| path.ends_with("training_model.onnx"))
+    {
         let optimizer = path.with_file_name("optimizer_model.onnx");
         let mut model = Model::open(&path).unwrap();
         if let Ok(optimizer) = Model::open(&optimizer) {
             model = link(&model, &optimizer).unwrap();
         }
-        let (_, dims) = support::models::open(&path);
-        let graph = expanded(support::models::import(&model, &dims));
+        let (_, dims) = crate::support::models::open(&path);
+        let graph = expanded(crate::support::models::import(&model, &dims));
         let foreign = |op: &&Op| !op.domain().is_empty() || op.effects().phase.is_some();
         let ops = graph.order().iter().map(|&id| &graph.node(id).op);
         left.extend(ops.filter(foreign).map(|op| format!("{op} of {}", path.display())));
@@ -341,7 +341,7 @@ fn every_operator_of_the_models_has_an_expansion() {
 /// Every node of every model, in every form that the repository holds, has a kernel.
 #[test]
 fn every_operator_of_every_model_has_a_kernel() {
-    let mut models = support::models::models();
+    let mut models = crate::support::models::models();
     for extra in [
         "step/train_step_adamw_std.onnx",
         "step/train_step_sgd_std.onnx",
@@ -355,7 +355,7 @@ fn every_operator_of_every_model_has_a_kernel() {
     }
     let mut missing = Vec::new();
     for path in models {
-        if let Err(error) = Interpreter::new(support::models::load(&path)) {
+        if let Err(error) = Interpreter::new(crate::support::models::load(&path)) {
             missing.push(format!("{}: {error}", path.display()));
         }
     }

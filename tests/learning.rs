@@ -1,13 +1,11 @@
 //! A model learns, with swaps and without: the same losses, bit for bit, and it knows what it has not seen.
 
-mod support;
-
 use std::f32::consts::TAU;
 use std::path::Path;
 
+use crate::support::Bench;
 use lmsc_ir::rng::{Rng, Source};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
-use support::Bench;
 
 const STEP: &str = "testdata/models/tiny_resnet18/training_model.onnx \
                     --optimizer testdata/models/tiny_resnet18/optimizer_model.onnx";
@@ -88,7 +86,7 @@ fn losses(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_swaps_learns_as_what_does_not() {
+fn a_swapping_step_learns_as_the_original() {
     let bench = Bench::new();
     write(&bench.path("train.safetensors"), &images(1, STEPS * BATCH), BATCH);
     let rate = 0.01f32.to_le_bytes();

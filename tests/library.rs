@@ -1,14 +1,12 @@
 //! The library as a program that uses it meets it: what it compiles is what the command compiles, and a session of it runs the
 //! steps that `lmsc run` runs.
 
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::support::Bench;
 use lmsc::{Compiled, Compiler, Device, Error, ErrorKind, Session, TensorData};
 use lmsc_ir::{Bytes, ElementType, TensorType};
 use safetensors::SafeTensors;
-use support::Bench;
 
 const STEP: &str = "
 step (float[4,8] x, float[8,8] w, float[] lr) => (float[] loss, float[8,8] w_new) {
@@ -78,7 +76,7 @@ fn the_library_compiles_as_the_command_does() {
 }
 
 #[test]
-fn what_is_written_is_read_back_and_never_over_the_model() {
+fn the_output_is_read_back_and_never_replaces_the_model() {
     let folder = tempfile::tempdir().unwrap();
     let compiled = tiny("tiny_mlp").target("host").budget(budget("0.6x")).compile().unwrap();
     for name in ["step.onnx", "step.lms", "step.mlir"] {
@@ -224,7 +222,7 @@ fn refusals_and_faults_are_told_apart() {
 }
 
 #[test]
-fn what_a_command_prints_is_an_answer() {
+fn printed_output_is_an_answer() {
     let of = |words: &[&str]| lmsc::command::output_of(words.iter().map(Into::into));
     assert!(of(&["lmsc", "targets"]).unwrap().contains("a100-pcie4"));
     let error = of(&["lmsc", "plan"]).unwrap_err();

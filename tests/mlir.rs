@@ -1,14 +1,12 @@
 //! Graphs as MLIR: every model, planned or not, is read back as it was; and the command line.
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::models::{load, models};
+use crate::support::{Bench, snapshot};
 use lmsc_ir::{Bytes, Graph};
 use lmsc_passes::{PassCx, PassError, Pipeline};
 use lmsc_plan::planners;
-use support::models::{load, models};
-use support::{Bench, snapshot};
 
 const FOUR_LAYERS: &str = include_str!("../testdata/passes/swap/fewest-bytes-for-a-budget.lms");
 const CNN: &str = "testdata/models/tiny_cnn/static/training_model.onnx";
@@ -66,7 +64,7 @@ fn every_model_is_read_back() {
 /// Every model goes to XLA and to IREE, planned or not.
 #[test]
 fn models_are_written_in_stablehlo() {
-    let root = Path::new(support::models::MODELS);
+    let root = Path::new(crate::support::models::MODELS);
     type Print = fn(&Graph) -> Result<String, lmsc_mlir::StablehloError>;
     let forms: [(Print, &str); 2] =
         [(lmsc_mlir::xla, "_xla_buffer_placement"), (lmsc_mlir::iree, "\"flow.tensor.transfer\"")];

@@ -1,10 +1,9 @@
 //! The equivalence check on real graphs: the rewritten model passes, and every kind of damage to it is noticed. And random steps
 //! in chunks that addresses keep from step to step: they are safe, and not without what they wait for.
 
-mod support;
-
 use std::collections::BTreeSet;
 
+use crate::support::models::{load, models};
 use lmsc_ir::equiv::{Difference, Equivalence};
 use lmsc_ir::program::{Checked, ProgramFlaw, Stream, Wait};
 use lmsc_ir::{Bytes, Graph, equiv};
@@ -12,7 +11,6 @@ use lmsc_passes::{Lowering, PassCx, Pipeline, TFLMS, lower};
 use lmsc_plan::planners::planner;
 use lmsc_runtime::Settled;
 use lmsc_testing::{Damage, Rng, Size, Source, damage, training_graph};
-use support::models::{load, models};
 
 /// The kinds of damage that are noticed, each tried some times: one that leaves the meaning, such as exchanging operands that are
 /// equal, is no damage.

@@ -17,7 +17,7 @@ use support::models::{load, models};
 const ARCHITECTURES: [&str; 3] = ["sm_80", "sm_90", "sm_100"];
 
 #[test]
-fn what_is_fused_of_models_compiles() {
+fn fused_kernels_of_models_compile() {
     let Some(compiler) = compiler() else { return };
     let texts: BTreeSet<String> = models()
         .iter()

@@ -1,13 +1,11 @@
 //! Addresses for real graphs that swap nothing: the arena is hardly larger than what is live at once.
 
-mod support;
-
 use std::path::{Path, PathBuf};
 
+use crate::support::models::{load, models};
 use lmsc_ir::{Bytes, Graph, NodeId, Storages};
 use lmsc_passes::{Lowering, PassCx, lower};
 use lmsc_plan::MemoryTimeline;
-use support::models::{load, models};
 
 /// What every address is a multiple of, so that nothing takes less than its size rounded up to it.
 const ALIGNMENT: u64 = 64;

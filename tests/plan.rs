@@ -1,16 +1,14 @@
 //! `lmsc plan` on the instances under `testdata/instances`.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::support::models::{models, open};
+use crate::support::{Bench, is_thorough, one_in, snapshot};
 use lmsc_plan::bound::{Certificate, certify};
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::PLANNERS;
 use serde_json::Value;
-use support::models::{models, open};
-use support::{Bench, is_thorough, one_in, snapshot};
 
 const RESNET: &str = "--instance testdata/instances/dag_resnet50_224_b64.json";
 
@@ -57,7 +55,7 @@ fn parameters_and_the_scheduler_reach_the_planners() {
 }
 
 #[test]
-fn what_was_learned_is_written_and_begun_with() {
+fn learned_weights_are_written_and_read_as_initial_ones() {
     let bench = Bench::new();
     let trace = "plan --instance testdata/traces/kmeans.jsonl --memory 118MiB --recompute --addresses off";
     let makespan = |arguments: &str| -> f64 {
@@ -256,7 +254,7 @@ fn a_placed_schedule_carries_addresses_inside_the_arena() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn wrong_calls_are_named() {
     let show = |name: &str, arguments: &str, code: i32| {
         let bench = Bench::new();
         bench.write("no.json", r#"{"format": "lmsc-planner-dag-1", "name": "no"}"#);

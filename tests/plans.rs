@@ -1,10 +1,10 @@
 //! Plans on real graphs: what planners count is what the graph needs, and what is applied is what was planned.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::support::models::{import, models, open};
+use crate::support::{is_thorough, one_in};
 use lmsc_ir::{Bytes, Graph, NodeId, Phases, equiv};
 use lmsc_onnx::file::encode_to;
 use lmsc_onnx::{Model, SwapForm};
@@ -16,8 +16,6 @@ use lmsc_plan::planners::{self, Granularity, Plan, Request};
 use lmsc_plan::problem::Link;
 use lmsc_plan::schedule::{self, Room};
 use lmsc_plan::{Execution, Floors, MemoryTimeline, service};
-use support::models::{import, models, open};
-use support::{is_thorough, one_in};
 
 /// A time for every node: one nanosecond a byte that it touches.
 fn cost(graph: &Graph, node: NodeId) -> Cost {

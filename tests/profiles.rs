@@ -1,9 +1,7 @@
 //! `--profile`: measured costs in place of the target's model.
 
-mod support;
-
+use crate::support::{Bench, snapshot};
 use serde_json::{Value, json};
-use support::{Bench, snapshot};
 
 /// A training step in the text form that swapping brings within 26 MiB.
 const FOUR_LAYERS: &str = include_str!("../testdata/passes/swap/fewest-bytes-for-a-budget.lms");
@@ -48,7 +46,7 @@ fn every_command_says_how_much_was_measured() {
 }
 
 #[test]
-fn what_was_measured_is_planned_with() {
+fn plans_use_measured_times() {
     let bench = bench(&profile());
     let answer = |arguments: &str| -> Value {
         let outcome = bench.run(&format!("plan @/step.lms --planner swap-only --json {arguments}"));

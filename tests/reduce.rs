@@ -1,9 +1,7 @@
 //! `lmsc reduce`: the reduced graph is small, fails in the same way, and is the same on every run.
 
-mod support;
-
+use crate::support::{Bench, Outcome, snapshot};
 use lmsc_ir::Graph;
-use support::{Bench, Outcome, snapshot};
 
 const FOUR_LAYERS: &str = include_str!("../testdata/passes/swap/fewest-bytes-for-a-budget.lms");
 
@@ -23,7 +21,7 @@ fn reduced(bench: &Bench) -> Graph {
 }
 
 #[test]
-fn what_the_command_looks_for_is_left_alone() {
+fn nodes_that_the_command_needs_are_kept() {
     let bench = Bench::new();
     bench.write("case.lms", FOUR_LAYERS);
     let outcome = reduce(&bench, &[], "! grep -q MeanGrad {}");

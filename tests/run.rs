@@ -1,14 +1,12 @@
 //! `lmsc run` as a user meets it.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use crate::support::{Bench, snapshot};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
-use support::{Bench, snapshot};
 
 const STEP: &str = "testdata/models/tiny_resnet18/training_model.onnx \
                     --optimizer testdata/models/tiny_resnet18/optimizer_model.onnx --dim batch=8";
@@ -36,7 +34,7 @@ fn write(path: &Path, tensors: &[(&str, &[usize], &[f32])]) {
 }
 
 #[test]
-fn what_was_rewritten_trains_to_the_same_bits() {
+fn a_rewritten_step_trains_to_the_same_bits() {
     let bench = Bench::new();
     let text = ok(&bench, &format!("run {STEP} --params {FORWARD} --steps 4 --save @/a.safetensors"));
     assert!(text.contains("nothing was copied"), "{text}");
@@ -165,7 +163,7 @@ fn variables_whose_new_value_replaces_the_old_one_share_chunks() {
 }
 
 #[test]
-fn what_chunks_lose_is_told() {
+fn bytes_lost_in_chunks_are_reported() {
     let bench = Bench::new();
     bench.write(
         "g.lms",
@@ -530,7 +528,7 @@ fn a_page_shows_the_step_as_simulated_and_as_measured() {
 }
 
 #[test]
-fn what_is_measured_is_what_planners_read() {
+fn a_measured_profile_is_what_planners_read() {
     let bench = Bench::new();
     let text = ok(&bench, &format!("calibrate {STEP} --steps 2 -o @/p.json"));
     assert!(text.contains("kinds of nodes measured in 2 steps"), "{text}");
@@ -601,7 +599,7 @@ fn a_checkpoint_holds_all_that_the_next_step_follows_from() {
 }
 
 #[test]
-fn what_is_too_large_for_a_checkpoint_is_given_again() {
+fn tensors_too_large_for_a_checkpoint_are_given_again() {
     let bench = Bench::new();
     const ELEMENTS: usize = 300_000;
     bench.write("g.lms", frozen(ELEMENTS));
@@ -706,7 +704,7 @@ fn parameters_are_taken_from_a_model_whose_sizes_are_not_known() {
 }
 
 #[test]
-fn what_is_saved_on_the_way_is_what_is_saved_in_the_end() {
+fn a_checkpoint_on_the_way_equals_the_one_at_the_end() {
     let bench = Bench::new();
     let run = format!("run {STEP} --params {FORWARD} --steps 7");
     let read = |name: &str| std::fs::read(bench.path(name)).unwrap();

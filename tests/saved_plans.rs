@@ -1,9 +1,7 @@
 //! Plans, schedules, certificates and instances as files: what is written is carried out and checked, and nothing else is.
 
-mod support;
-
+use crate::support::{Bench, Outcome, snapshot};
 use serde_json::Value;
-use support::{Bench, Outcome, snapshot};
 
 const VGG: &str = "testdata/models/tiny_vgg/training_model.onnx --dim batch=4";
 const RESNET: &str = "--instance testdata/instances/dag_resnet50_224_b64.json";

@@ -1,8 +1,6 @@
 //! State, whatever computes it: any value of a random training graph as the next value of any input of its type. Steps that keep
 //! it give the bits of steps whose caller feeds each output back.
 
-mod support;
-
 use std::collections::BTreeSet;
 
 use lmsc_ir::rng::{Rng, Source};
@@ -75,7 +73,7 @@ fn after_steps(graph: &Graph, outputs: &[String], feed: &[(String, String)]) -> 
 #[test]
 fn any_value_is_the_next_one_of_any_input() {
     let (mut compared, mut copied, mut planned) = (0usize, 0usize, 0usize);
-    let seeds = if support::is_thorough() { 250 } else { 40 };
+    let seeds = if crate::support::is_thorough() { 250 } else { 40 };
     for seed in 0..seeds {
         let mut rng = Rng::new(seed);
         let size = Size::nodes(20 + rng.word() as usize % 40);

@@ -1,19 +1,17 @@
 //! Layers that a random gate closes are left out of a step: it runs under the plan of the whole graph, in the same arena, and
 //! computes what the step without these layers does (DQN §5).
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::support::Bench;
+use crate::support::models::MODELS;
+use crate::support::steps::{Left, Values, execute, lowered, range, rehearse, rewritten};
+use crate::support::stochastic::{Layer, layers, perceptron, stochastic};
 use lmsc::cli::BindingArgs;
 use lmsc::run::synthetic;
 use lmsc_ir::program::{GateEffect, Gates, Program, Role, Stream, check};
 use lmsc_ir::{Data, Graph, NodeId, ValueId, ops};
-use support::Bench;
-use support::models::MODELS;
-use support::steps::{Left, Values, execute, lowered, range, rehearse, rewritten};
-use support::stochastic::{Layer, layers, perceptron, stochastic};
 
 const PLANNERS: [&str; 7] = ["auto", "swap-only", "tflms", "lru", "window", "memonger", "dqn"];
 

@@ -1,14 +1,12 @@
 //! Small cases of ONNX's own backend test suite, which `scripts/check-onnx --sample` has written into one file; that script runs
 //! all of them.
 
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::support::Bench;
 use half::{bf16, f16};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
-use support::Bench;
 
 /// Two units in the last place of short floats, as in the script.
 const ROUNDING: [(Dtype, f64); 2] = [(Dtype::BF16, 1.0 / 64.0), (Dtype::F16, 1.0 / 512.0)];

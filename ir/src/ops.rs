@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_writes_aside_is_pure_without() {
+    fn an_operator_with_side_writes_is_pure_without_them() {
         let text = |mode: u8, operands: &str, results: &str| {
             let g = format!(
                 "g (float[2,3] x, float[3] s, float[3] m) => (float[2,3] y) {{
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_zero_follows_from_the_operands_that_matter() {
+    fn zero_results_follow_from_the_operands_that_matter() {
         let gemm = Op::new("", "Gemm");
         assert!(vanishes(&gemm, &[Some(false), Some(true)]));
         assert!(!vanishes(&gemm, &[Some(true), Some(false), Some(true)]), "a bias is added");

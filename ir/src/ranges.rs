@@ -292,7 +292,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_leaves_in_ranges_is_cut_where_they_end() {
+    fn a_storage_swapped_in_ranges_is_cut_at_their_ends() {
         let runs = runs(
             "g (float[2,5] x) => (float[2,5] y) {
                 [a] float[2,5] h = Relu(x)
@@ -322,7 +322,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_cut_after_it_was_joined_is_cut_in_its_pieces() {
+    fn a_joined_storage_is_cut_in_its_pieces() {
         let runs = runs(
             "g (float[8] x) => (float[8] y) {
                 [a] float[8] h = Relu(x)

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_near_was_meant() {
+    fn the_nearest_name_is_suggested() {
         let names = ["hoist-shapes", "reorder", "swap"];
         let meant = |name| nearest(name, names);
         assert_eq!(

@@ -33,7 +33,7 @@ fn cases_print_as_their_snapshots_say_and_are_read_back() {
 }
 
 #[test]
-fn what_llvm_refuses_is_refused_without_it() {
+fn text_that_llvm_refuses_is_refused_without_llvm() {
     let files = std::fs::read_dir(Path::new(CASES).join("refused")).unwrap();
     let files =
         files.map(|entry| entry.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "mlir"));

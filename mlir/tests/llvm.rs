@@ -53,7 +53,7 @@ fn accepted(name: &str, graph: &Graph) {
 }
 
 #[test]
-fn what_is_written_is_accepted_and_what_mlir_opt_makes_of_it_is_the_same_graph() {
+fn mlir_opt_accepts_written_text_and_its_output_is_the_same_graph() {
     let cases = files(Path::new(CASES), "lms");
     assert!(cases.len() >= 3, "the cases are under {CASES}");
     for case in cases {
@@ -66,7 +66,7 @@ fn what_is_written_is_accepted_and_what_mlir_opt_makes_of_it_is_the_same_graph()
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn wrong_text_is_refused() {
     let mut settings = insta::Settings::clone_current();
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);

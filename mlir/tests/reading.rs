@@ -1,9 +1,6 @@
 //! What is read back: random graphs, what is written differently, and texts that are wrong.
 
-#[path = "../../tests/support/clock.rs"]
-mod clock;
-
-use clock::processor_time;
+use crate::clock::processor_time;
 use lmsc_ir::{Graph, ParseError, verify};
 use lmsc_mlir::{parse, print};
 use lmsc_testing::{Rng, Size, Source, training_graph};
@@ -39,7 +36,7 @@ fn layout_and_numbers_of_values_do_not_matter() {
 }
 
 #[test]
-fn what_mlir_opt_writes_otherwise_is_read() {
+fn other_spellings_of_mlir_opt_are_read() {
     let text = printed(EVERYTHING);
     let other = [
         (
@@ -134,7 +131,7 @@ fn errors_say_what_is_wrong() {
 }
 
 #[test]
-fn what_mlir_cannot_say_names_the_node() {
+fn a_node_that_mlir_cannot_express_is_named() {
     let refused = |line: &str| {
         print(&Graph::parse(&format!("g (float[2] x) => () {{ {line} }}")).unwrap()).unwrap_err().to_string()
     };

@@ -1,11 +1,8 @@
 //! Every `testdata/stablehlo/<case>.lms` as XLA and IREE take it, compared with the `.snap` beside it; and what is refused.
 
-#[path = "../../tests/support/clock.rs"]
-mod clock;
-
 use std::path::Path;
 
-use clock::processor_time;
+use crate::clock::processor_time;
 use lmsc_ir::Graph;
 
 type Print = fn(&Graph) -> Result<String, lmsc_mlir::StablehloError>;
@@ -62,7 +59,7 @@ fn refusal(inputs: &str, output: &str, nodes: &str) -> String {
 }
 
 #[test]
-fn what_has_no_rule_is_refused_by_node_and_operator() {
+fn an_operator_without_rule_is_refused_by_node_and_operator() {
     let refusals = [
         refusal(
             "float[4] x",
@@ -111,7 +108,7 @@ fn what_has_no_rule_is_refused_by_node_and_operator() {
 
 /// What is computed again draws the same, from what no compiler takes for what there was: its key goes through a barrier.
 #[test]
-fn what_is_drawn_follows_from_the_run_and_the_step() {
+fn random_numbers_follow_from_run_and_step() {
     let text = "g (float[6] x, bool[] train) => (float[6] y, float[6] z)\n{\n   [drop] float[6] y = Dropout(x, _, train)\n   [again] float[6] z = Dropout(x, _, train) recomputes [drop]\n}\n";
     let graph = Graph::parse(text).unwrap();
     for (form, print) in FORMS {

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_computes_something_else_is_no_copy() {
+    fn a_node_that_computes_is_no_copy() {
         let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
         let is_copy_of = |op: &str, input: &[&str]| {
             let (op_type, input, output) = (Some(op.to_owned()), names(input), names(&["y"]));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_transposed_is_copied_by_an_einsum_of_its_rank() {
+    fn a_transposed_tensor_is_copied_by_an_einsum_of_its_rank() {
         use ElementType::*;
         let transposed = |element, dims: &[u64], opset| spelled(element, dims, opset, 0, true);
         assert_eq!(transposed(Float, &[2, 3, 4], 14), "Einsum abc->abc (x)");

@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_again_is_gone_where_it_is_made_one_with_its_origin() {
+    fn a_recomputed_node_merged_with_its_origin_counts_as_lost() {
         let (one, two) = ("one: Relu(a) -> b", "two: Relu(a) -> c");
         let with = |nodes: &[&str]| with_input(model(nodes), "a");
         let original = again(with(&[one, two, "use: Add(b) -> y", "use: Mul(c) -> z"]), "two");

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spelled_out_is_gathered_again() {
+    fn expanded_updates_are_gathered_again() {
         let mut back = spelled(model());
         let graph = back.proto.graph.as_ref().unwrap();
         assert!(graph.node.iter().all(|n| n.domain() != LMSC_DOMAIN));
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_asked_for_is_not_made() {
+    fn updates_without_a_request_are_not_gathered() {
         let mut step = model();
         let nodes = &mut step.proto.graph.as_mut().unwrap().node;
         // No moments, and no results at all.
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_something_else_is_left_alone() {
+    fn other_expressions_are_left_unchanged() {
         let damages: [fn(&mut Vec<NodeProto>); 4] = [
             |nodes| {
                 nodes

@@ -270,7 +270,7 @@ fn a_file_that_is_cut_short_while_it_is_mapped_ends_the_program_with_an_error() 
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("m.onnx");
     save(&large(7), &path).unwrap();
-    let name = "a_file_that_is_cut_short_while_it_is_mapped_ends_the_program_with_an_error";
+    let name = "external::a_file_that_is_cut_short_while_it_is_mapped_ends_the_program_with_an_error";
     let mut test = std::process::Command::new(std::env::current_exe().unwrap());
     let output = test.args([name, "--exact", "--nocapture"]).env(FILE, &path).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

@@ -324,7 +324,7 @@ fn message(
 }
 
 #[test]
-fn what_passes_the_walk_is_decoded_whatever_its_fields() {
+fn bytes_that_pass_the_walk_are_decoded() {
     let mut passed = 0u32;
     try_cases(60_000, |u| {
         let mut bytes = Vec::new();

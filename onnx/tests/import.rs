@@ -1,12 +1,9 @@
 //! What import makes of nodes, names, edges and metadata, and what it says about models that are no graphs.
 
-#[path = "../../tests/support/clock.rs"]
-mod clock;
-
 use std::collections::BTreeMap;
 
+use crate::clock::processor_time;
 use bytes::Bytes;
-use clock::processor_time;
 use lmsc_ir::{Advice, Attr, Data, Graph, Op, Place, Update};
 use lmsc_onnx::file::Model;
 use lmsc_onnx::import::{Dims, ImportErrors, Imported, import, import_warned};
@@ -544,7 +541,7 @@ fn written(model: &Model, order: impl FnOnce(&Graph) -> Vec<lmsc_ir::NodeId>) ->
 }
 
 #[test]
-fn what_draws_keeps_its_seed_whatever_its_name_and_position() {
+fn random_nodes_keep_their_seed_under_other_names_and_positions() {
     let nodes = [
         ": Bernoulli(x) -> a",
         "n: Bernoulli(x) -> b",
@@ -792,7 +789,7 @@ fn the_extents_of_pooling_are_found_behind_copies() {
 }
 
 #[test]
-fn what_is_written_in_place_is_an_update() {
+fn in_place_writes_are_updates() {
     let g = imported(graph(
         &[("buffer", "float[4]"), ("x", "float[4]"), ("flag", "bool[1]")],
         &[

@@ -51,7 +51,7 @@ fn an_update_whose_result_leaves_is_read_as_one() {
 }
 
 #[test]
-fn what_a_name_tells_is_not_written_twice() {
+fn state_that_names_imply_is_not_written_twice() {
     let proto = export(None, &Graph::parse(STEP).unwrap(), SwapForm::Function, &BTreeMap::new()).unwrap();
     assert!(proto.graph.unwrap().node.iter().all(|node| node.metadata_props.is_empty()));
 }

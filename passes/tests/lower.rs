@@ -260,7 +260,7 @@ fn a_variable_on_the_host_waits_for_the_step_before() {
 }
 
 #[test]
-fn what_the_caller_gets_is_in_use_until_his_turn() {
+fn results_stay_in_use_until_the_caller_reads_them() {
     let program =
         lowered(&PARAMETER_ON_THE_HOST.replace("(float[16] y)", "(float[16] y, float[16]@host w_host)"));
     let slot =

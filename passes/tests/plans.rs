@@ -169,7 +169,7 @@ fn with_repetitions(problem: &Problem, rng: &mut Rng) -> Plan {
 }
 
 #[test]
-fn what_is_live_is_the_same_for_planners_and_for_the_graph() {
+fn live_bytes_are_the_same_for_planners_and_graph() {
     for seed in 0..500 {
         let (case, _) = Case::new(seed);
         let bridge = case.bridge();

@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     #[ignore = "slow: `cargo xtask ci test` runs it"]
-    fn what_leaves_a_limited_problem_has_room_on_the_host() {
+    fn swapped_tensors_of_a_limited_problem_fit_the_host() {
         let (mut plans, mut refused) = (0, 0);
         for seed in 0..300 {
             let problem = problem(&mut lmsc_testing::Rng::new(seed), 12);

@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn what_frees_memory_runs_as_soon_as_it_can() {
+    fn a_node_that_frees_memory_runs_as_early_as_possible() {
         // `sum` frees eight elements for one; the exporter listed it last.
         let text = "g (float[8] x) => (float[] s, float[8] z) {
             [a] float[8] a = Relu(x)
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn what_frees_memory_together_moves_together() {
+    fn nodes_that_free_memory_together_move_together() {
         // `turned` allocates as much as it frees; only `sum` then frees that.
         let text = "g (float[4,8] x) => (float[4] s, float[4,8] z) {
             [dy] float[4,8] dy = Relu(x)
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn what_brings_little_is_in_nobodys_way() {
+    fn a_move_of_little_gain_does_not_block_others() {
         // `dy` is freed only when `bias` and `turned` have read it; neither frees anything itself.
         let text = "g (float[4,64] x) => (float[4] b, float[4] s, float[4,64] z) {
             [dy] float[4,64] dy = Relu(x)
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_together_waits_for_all() {
+    fn nodes_that_move_together_wait_for_all_operands() {
         // `both` has two operands of `pair`, and waits for `late`.
         let text = "g (float[64] x, float[128] y) => (float[1] s, float[64] z) {
             [a] float[128] a = Relu(y)
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn what_brings_memory_runs_as_late_as_it_can() {
+    fn a_node_that_takes_memory_runs_as_late_as_possible() {
         let text = "g (float[8] x, float[] s) => (float[8] z) {
             [wide] float[8] wide = Expand(s, x)
             [b] float[8] b = Exp(x)

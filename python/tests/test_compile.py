@@ -109,7 +109,7 @@ def test_a_plan_changes_no_bit() -> None:
     assert all(np.array_equal(free[n], tight[n]) for n in free)
 
 
-def test_what_is_compiled_is_written_and_planned_once(tmp_path: Path) -> None:
+def test_a_compiled_step_is_written_and_planned_once(tmp_path: Path) -> None:
     compiled = lmsc.compile(chain(), dims={"batch": 512}, target="host", budget="0.9x")
     compiled.verify()
     compiled.write(tmp_path / "step.onnx")
@@ -151,7 +151,7 @@ def test_bfloat16() -> None:
     assert abs(float(result) / by_numpy(1)[0][0] - 1) < 0.05
 
 
-def test_what_is_wrong_is_named() -> None:
+def test_wrong_calls_are_named() -> None:
     session = lmsc.compile(STEP).session()
     with pytest.raises(lmsc.InputError, match="the input `lr` first"):
         session.step({"x": BATCHES[0]})

@@ -178,7 +178,7 @@ class Asks(nn.Module):
     ("if", "if y.sum() > 0", "torch.where"),
     ("nonzero", "nonzero()", "fixed size"),
 ])  # fmt: skip
-def test_what_depends_on_values_is_refused_with_its_line(how: str, line: str, remedy: str) -> None:
+def test_code_that_depends_on_values_is_refused_with_its_line(how: str, line: str, remedy: str) -> None:
     model = Asks(how)
     with pytest.raises(CaptureError) as refusal:
         export_step(model, lambda y, t: y.mean(), torch.optim.SGD(model.parameters()), batches()[0])

@@ -95,7 +95,7 @@ def test_the_gradient_is_that_of_pytorch(name: str, standard: bool) -> None:
     (lambda x: F.ctc_loss(x.log_softmax(-1), torch.tensor([1, 2, 1]), (7, 7, 7), (1, 1, 1)), "padded to a matrix"),
     (lambda x: F.grid_sample(x[None, None], torch.zeros(1, 2, 2, 2, 3), align_corners=False), "not for volumes"),
 ])  # fmt: skip
-def test_what_is_not_taken_apart_is_refused(function: Callable[[Tensor], Tensor], words: str) -> None:
+def test_unsupported_operators_are_refused(function: Callable[[Tensor], Tensor], words: str) -> None:
     model = Learned((7, 3, 5), function)
     with pytest.raises(CaptureError, match=words):
         export_step(model, None, torch.optim.SGD(model.parameters()), (torch.ones(()),))

@@ -99,7 +99,7 @@ def test_without_tqdm_there_is_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     lmsc.compile(STEP, target="host", progress=True)
 
 
-def test_what_a_function_raises_is_raised() -> None:
+def test_an_exception_of_a_function_is_raised() -> None:
     def tell(phase: str, share: float) -> None:
         raise KeyError(phase)
 

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_left_cannot_be_touched() {
+    fn memory_that_left_cannot_be_touched() {
         if std::env::var_os(CHILD).is_some() {
             let (pages, tensor) = (pages(), residency(0..LEAST));
             take(&pages, &tensor);
@@ -300,7 +300,7 @@ mod tests {
             unsafe { byte(&pages, 5).read_volatile() };
             return;
         }
-        let test = "pages::tests::what_has_left_cannot_be_touched";
+        let test = "pages::tests::memory_that_left_cannot_be_touched";
         let mut child = Command::new(std::env::current_exe().unwrap());
         let outcome = child.args(["--exact", test, "--nocapture"]).env(CHILD, "1").output().unwrap();
         assert_eq!(outcome.status.signal(), Some(libc::SIGSEGV), "{outcome:?}");

@@ -18,23 +18,20 @@ use schedule::Report;
 /// The release of cargo-deny that CI installs where none is.
 const CARGO_DENY: &str = "cargo-deny@0.20.2";
 
-/// Features that need more than a Rust toolchain: LLVM, or many crates that nothing else needs.
-const FOREIGN_FEATURES: &[&str] = &["melior", "candle"];
+/// Features that need more than a Rust toolchain: LLVM.
+const FOREIGN_FEATURES: &[&str] = &["melior"];
 
-/// The packages that the step `build` builds: with others, or fewer, cargo would build some of them again with other features.
-const BUILT: [&str; 2] = ["--workspace", "--exclude=lmsc-python"];
+/// The packages that every step builds: with others, or fewer, cargo would build some of them again with other features.
+const BUILT: &str = "--workspace";
 
 /// Whether plans or bounds have become worse than `plan/benches/ratios.txt` says. No time is compared: what was built to be
 /// tested does.
-const RATIOS: [&str; 8] =
-    ["bench", "--profile", "dev", BUILT[0], BUILT[1], "--bench=ratios", "--", "--short"];
+const RATIOS: [&str; 7] = ["bench", "--profile", "dev", BUILT, "--bench=ratios", "--", "--short"];
 
 /// All tests but those in documentation, which are a step of their own, so that the name of a failed step says which failed.
-/// The step runs the slow ones, too, which `cargo test` leaves out.
-const TESTS: [&str; 4] = ["--lib", "--bins", "--tests", "--examples"];
-
-/// The program with a pass of its own that the tutorial shows: a workspace of its own, as any other program.
-const OWN_PASS: &str = "examples/own-pass/Cargo.toml";
+/// The step runs the slow ones, too, which `cargo test` leaves out. `--tests` has the libraries, too, but for the extension module
+/// of Python, whose manifest says that it has none: `--lib` would link a program that may lack symbols of the interpreter.
+const TESTS: [&str; 3] = ["--bins", "--tests", "--examples"];
 
 /// A step of CI.
 pub(crate) struct Step {
@@ -71,17 +68,14 @@ const fn step(name: &'static str, needs: Needs, run: fn(&mut Job<'_>) -> bool) -
 }
 
 /// The steps, in order: what fails fastest first. `.github/workflows/ci.yml` lists the first [`GATE`], which `cargo xtask tidy` checks.
-pub(crate) const STEPS: [Step; 25] = [
-    step("fmt", Needs::Nothing, |job| {
-        job.cargo(&["fmt", "--all", "--check"], &[])
-            && job.cargo(&["fmt", "--manifest-path", OWN_PASS, "--check"], &[])
-    }),
+pub(crate) const STEPS: [Step; 24] = [
+    step("fmt", Needs::Nothing, |job| job.cargo(&["fmt", "--all", "--check"], &[])),
     step("tidy", Needs::Nothing, tidy),
     step("clippy", Needs::Folder, clippy),
     step("build", Needs::Folder, |job| job.test(&[&TESTS[..], &["--no-run"]].concat())),
     // The folder is not locked while tests run, so other steps build meanwhile.
     step("test", Needs::Program, |job| job.test(&[&TESTS[..], &["--", "--include-ignored"]].concat())),
-    step("doc-test", Needs::Folder, |job| job.test(&["--doc"]) && own_pass(job)),
+    step("doc-test", Needs::Folder, |job| job.test(&["--doc"])),
     step("doc", Needs::Folder, doc),
     step("ratios", Needs::Folder, |job| job.cargo(&RATIOS, &[])),
     step("deny", Needs::Nothing, deny),
@@ -101,7 +95,6 @@ pub(crate) const STEPS: [Step; 25] = [
     // Experiments, and the longer part of what the step `test` has a few seconds of; they run where they are named.
     step("ort-all", Needs::Program, |job| job.script("check-ort", &["--tiny"])),
     step("python-all", Needs::ProgramAndFolder, |job| job.script("check-python-all", &[])),
-    step("candle", Needs::Folder, candle),
     // It builds in a folder of its own.
     step("fuzz", Needs::Nothing, |job| job.script("fuzz", &[])),
 ];
@@ -152,15 +145,6 @@ fn built_program(root: &Path) -> Option<PathBuf> {
     program.exists().then_some(program)
 }
 
-/// Whether the program with a pass of its own builds against the packages, and its test holds.
-fn own_pass(job: &mut Job<'_>) -> bool {
-    let folder = target(job.root).join("own-pass");
-    let folder = folder.to_str().expect("the target folder is UTF-8");
-    let arguments = ["test", "--manifest-path", OWN_PASS, "--target-dir", folder];
-    let command = job.command(&arguments, &[("CARGO_PROFILE_DEV_DEBUG", "0")]);
-    job.counted(command)
-}
-
 fn tidy(job: &mut Job<'_>) -> bool {
     let messages = tidy::check(&tidy::Tree::read(job.root));
     for message in &messages {
@@ -170,16 +154,13 @@ fn tidy(job: &mut Job<'_>) -> bool {
 }
 
 fn clippy(job: &mut Job<'_>) -> bool {
-    let features = native_features(job.root).join(",");
-    let mut arguments = vec!["clippy", "--workspace", "--all-targets"];
-    if !features.is_empty() {
-        arguments.extend(["--features", &features]);
-    }
-    job.cargo(&[&arguments[..], &["--", "-D", "warnings"]].concat(), &[])
+    let features = native_features(job.root);
+    job.cargo(&["clippy", BUILT, "--all-targets", &features, "--", "-D", "warnings"], &[])
 }
 
-/// Every feature of every member that needs nothing but a Rust toolchain, as `package/feature`.
-fn native_features(root: &Path) -> Vec<String> {
+/// The option that turns on every feature of every member that needs nothing but a Rust toolchain. Clippy and rustdoc get the same,
+/// so that they check third-party crates once.
+fn native_features(root: &Path) -> String {
     let read =
         |folder: &str| std::fs::read_to_string(root.join(folder).join("Cargo.toml")).unwrap_or_default();
     let mut features = Vec::new();
@@ -190,11 +171,12 @@ fn native_features(root: &Path) -> Vec<String> {
         let native = keys.filter(|key| key != "default" && !FOREIGN_FEATURES.contains(&key.as_str()));
         features.extend(native.map(|feature| format!("{package}/{feature}")));
     }
-    features
+    format!("--features={}", features.join(","))
 }
 
 fn doc(job: &mut Job<'_>) -> bool {
-    job.cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])
+    let features = native_features(job.root);
+    job.cargo(&["doc", BUILT, "--no-deps", &features], &[("RUSTDOCFLAGS", "-D warnings")])
 }
 
 /// Licences, bans and sources. Advisories change while the code does not, so they are no part of a test.
@@ -214,18 +196,10 @@ fn deny(job: &mut Job<'_>) -> bool {
     job.cargo(&["deny", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"], &[])
 }
 
-/// The planner `dqn` with the network that the feature `candle` puts in its place; a step of its own for the crates it needs.
-/// What is learned in many episodes the step `test` says: that depends on no network's crate.
-fn candle(job: &mut Job<'_>) -> bool {
-    let tests = ["test", "--package", "lmsc-planners", "--features", "candle", "--lib", "dqn"];
-    let command = job.command(&[&tests[..], &["--", "--skip", "what_is_learned"]].concat(), &[]);
-    job.counted(command)
-}
-
 /// The kernels of CUDA devices on the processor, under sanitizers; without them, and their device, they are part of `test`.
 fn kernels(job: &mut Job<'_>) -> bool {
     let needed = [("LMSC_REQUIRE_CXX", "1"), ("LMSC_SANITIZERS", "1")];
-    job.cargo(&["test", BUILT[0], BUILT[1], "--test", "cuda_kernels"], &needed)
+    job.cargo(&["test", BUILT, "--test", "cuda_kernels"], &needed)
 }
 
 /// What is run on a GPU, over a driver that computes nothing: mistakes of scripts cost minutes of a GPU otherwise.
@@ -256,6 +230,6 @@ mod tests {
     #[test]
     fn foreign_features_are_left_out() {
         let features = native_features(crate::root());
-        assert!(!features.iter().any(|f| f.ends_with("/melior")), "{features:?}");
+        assert!(features.contains("/sensitivity") && !features.contains("melior"), "{features}");
     }
 }

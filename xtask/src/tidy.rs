@@ -24,6 +24,7 @@ pub(crate) const RULES: &[Rule] = &[
     crates::members_inherit_the_lints,
     source::petgraph_stays_in_its_file,
     source::graphs_change_by_checked_methods,
+    source::tests_are_named_by_behaviour,
     source::unsafe_code_is_listed_and_argued,
     names::public_type_names_are_unique,
     constants::tuning_constants_are_few_and_measured,

@@ -898,7 +898,7 @@ fn normalized(more: &str, reads: &str) -> Graph {
 }
 
 #[test]
-fn what_writes_aside_runs_again_without() {
+fn a_node_with_side_writes_is_recomputed_without_them() {
     let original = normalized("", "y, a");
     let again = |operands: &str, results: &str| {
         let clone = format!(

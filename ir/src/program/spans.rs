@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_put_replaces_what_was_there() {
+    fn a_new_span_replaces_those_it_covers() {
         let mut spans = Spans::default();
         spans.put(0..10, 'a');
         spans.put(10..20, 'b');

@@ -98,7 +98,7 @@ fn errors_name_the_place_and_what_was_wanted() {
 }
 
 #[test]
-fn what_people_read_can_be_read_back_unless_it_is_elided() {
+fn printed_text_reads_back_unless_it_is_elided() {
     let inputs: Vec<String> = (0..20).map(|i| format!("float[2] input_{i}")).collect();
     let text =
         format!("g ({}) => (float[2] y)\n{{\n   [a] float[2] y = Relu(input_0)\n}}\n", inputs.join(", "));

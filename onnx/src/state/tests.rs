@@ -28,7 +28,7 @@ fn a_value_that_is_computed_element_by_element_is_written_in_place() {
 }
 
 #[test]
-fn what_cannot_be_written_in_place_is_copied_once_the_old_value_is_read() {
+fn a_next_value_not_written_in_place_is_copied_after_the_last_read() {
     let later = "[sub] float[4] w_new = Sub(w, s) [d] float[4] d = Sub(w_new, w) [e] float[4] e = Exp(d)";
     assert_eq!(
         updates(&step("", "float[4] w_new, float[4] e", later)),
@@ -175,7 +175,7 @@ fn weak_endings_pair_where_no_strong_one_does_and_the_forward_pass_is_over() {
 }
 
 #[test]
-fn what_is_stated_must_be_there() {
+fn stated_names_must_exist() {
     let text = step("", "float[4] w_new", "[sub] float[4] w_new = Sub(w, s)");
     let error = |pairs: &[(&str, &str)], not: &[&str]| {
         let pairs = pairs.iter().map(|&(a, b)| (a.to_owned(), b.to_owned())).collect();

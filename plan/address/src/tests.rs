@@ -76,7 +76,7 @@ fn the_same_plan_lies_at_the_same_addresses_every_time() {
 }
 
 #[test]
-fn what_waits_for_edges_alone_takes_as_long_as_said() {
+fn a_schedule_that_waits_for_edges_alone_takes_its_stated_time() {
     for (seed, placed, _) in swapping() {
         let Placed { plan, edges, .. } = &placed;
         let replayed = Replay::new(&plan.problem, &plan.schedule, edges).run(Noise::default(), 0);
@@ -153,7 +153,7 @@ fn nothing_collides_however_long_operators_take_and_an_edge_less_is_found() {
 }
 
 #[test]
-fn what_lies_elsewhere_is_refused() {
+fn an_address_outside_its_range_is_refused() {
     for (seed, placed, arena) in swapping().take(60) {
         for index in 0..placed.spots.len() {
             let changed = |change: &dyn Fn(&mut Vec<Spot>)| {

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_profiles_read_back_equal() {
         let text = profile().to_json();
         assert_eq!(Profile::parse(&text, "").unwrap(), profile());
         assert_eq!(

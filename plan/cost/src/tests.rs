@@ -298,7 +298,7 @@ fn views_shapes_and_copies_cost_nothing() {
 }
 
 #[test]
-fn what_follows_from_shapes_alone_costs_nothing() {
+fn results_of_shapes_alone_cost_nothing() {
     let text = "g (float[4,8] x, int64[2] given) => ()
         <int64[1] zero = {0}, float[1] w = {0}>
         {

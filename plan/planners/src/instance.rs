@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_instances_read_back_equal() {
         for seed in 0..200 {
             let mut problem = lmsc_testing::random::problem(&mut lmsc_testing::Rng::new(seed), 12);
             let Link { out_bytes_per_second, in_bytes_per_second, .. } = &mut problem.link;
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn faults_of_an_instance_are_named() {
         let error = |text: &str| Instance::parse(text).unwrap_err().to_string();
         let dag = |ops: &str| {
             let head = r#""format": "lmsc-planner-dag-1", "name": "d", "bw_d2h": 1e9, "bw_h2d": 1e9"#;

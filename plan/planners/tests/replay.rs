@@ -76,7 +76,7 @@ fn parts(problem: &Problem, u: &mut Rng) -> Vec<GateEffect> {
 }
 
 #[test]
-fn what_is_left_of_a_step_stays_within_the_budget_of_its_plan() {
+fn a_step_without_some_layers_stays_within_the_budget_of_its_plan() {
     let (mut rest, mut copies, mut again) = (0, 0, 0);
     for seed in 0..1000 {
         let mut u = Rng::new(seed);

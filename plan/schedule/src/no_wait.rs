@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn absences_that_do_not_fit_are_refused() {
         let problem = four_stages();
         let absences = leaving(&problem, &[0]);
         let acts = Acts::of(&problem, &absences);

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_a_swap_out_is_never_there_beside_it() {
+    fn a_result_that_waits_for_a_swap_out_is_never_resident_beside_it() {
         // a, out_h, p, out_p, b, in_h, c, in_p, e.
         assert_eq!(transient(&crossing(", out_p")), [1, 1, 1, 1, 2, 2, 3, 2, 3]);
         assert_eq!(transient(&crossing("")), [1, 1, 1, 1, 2, 3, 3, 2, 3], "both may be there before c");

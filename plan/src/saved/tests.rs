@@ -37,7 +37,7 @@ const SMALLEST: u64 = pages::SMALLEST;
 const SPACES: [Space; 3] = [Space::Counted, Space::Arena, Space::Pages(SMALLEST)];
 
 #[test]
-fn what_is_written_is_read() {
+fn written_plans_read_back_equal() {
     let mut read = 0;
     for seed in 0..40 {
         for space in SPACES {

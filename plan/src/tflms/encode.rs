@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_bounds_is_not_encoded() {
+    fn unbounded_integers_are_not_encoded() {
         assert_eq!(half_of("int64[4] v = Abs(k)"), None);
         assert_eq!(half_of("int64[4] v = MaxPool(k)"), None, "result 0 is a value, not an index");
         assert_eq!(half_of("int64[4] v, int64[4] i = TopK(k)"), None);

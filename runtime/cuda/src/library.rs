@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_is_named_with_where_it_was_looked_for() {
+    fn a_missing_library_is_named_with_the_places_searched() {
         let missing = Opened::find(&["liblmsc-is-no-library.so.1"]).err().expect("there is no such library");
         let message = missing.to_string();
         assert!(message.starts_with("liblmsc-is-no-library.so.1 is not there"), "{message}");

@@ -24,7 +24,7 @@ fn every_source_compiles_for_every_architecture() {
 }
 
 #[test]
-fn what_is_wrong_with_a_source_is_said_with_its_line() {
+fn errors_of_a_source_name_its_line() {
     let Some(compiler) = compiler() else { return };
     let source = KernelSource {
         name: "wrong",
@@ -37,7 +37,7 @@ fn what_is_wrong_with_a_source_is_said_with_its_line() {
 }
 
 #[test]
-fn what_was_compiled_is_kept_and_what_is_damaged_is_not_used() {
+fn compiled_kernels_are_cached_and_damaged_caches_are_ignored() {
     let Some(compiler) = compiler() else { return };
     let folder =
         std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kept-{}", std::process::id()));

@@ -571,7 +571,7 @@ fn bits_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
-fn what_has_no_kernel_is_refused_by_name() {
+fn an_operator_without_kernel_is_refused_by_name() {
     let x = float(&[2, 3], vec![0.0; 6]);
     let refused = |results: &str, op: &str, operands: &[Tensor]| support::refusal(results, op, operands);
     let error = refused("float[2,3] y", "Einsum", std::slice::from_ref(&x));
@@ -587,7 +587,7 @@ fn what_has_no_kernel_is_refused_by_name() {
 /// Each operator of which the compiler knows when its results are zero: they are, from operands with a zero where one is enough,
 /// or zeros everywhere, and numbers otherwise.
 #[test]
-fn what_is_said_to_vanish_is_zero() {
+fn results_that_are_declared_zero_are_zero() {
     let ms = "com.microsoft";
     let image: &[&[u64]] = &[&[1, 2, 4, 4]];
     let same = || (String::new(), "float[3,4] y".to_owned(), vec![random(&[3, 4], 2)]);

@@ -58,10 +58,9 @@ impl Job<'_> {
         self.succeeds(command)
     }
 
-    /// Runs tests of the whole workspace, without the extension module of Python: it has none, and its harness would be a
-    /// program that may lack symbols of the interpreter.
+    /// Runs tests of the whole workspace.
     pub(super) fn test(&mut self, targets: &[&str]) -> bool {
-        let arguments = [&["test"], &super::BUILT[..], &["--no-fail-fast"], targets].concat();
+        let arguments = [&["test", super::BUILT, "--no-fail-fast"], targets].concat();
         // Snapshots that differ fail, and nothing is written beside them. What needs a C++ compiler has one, and runs whole.
         let environment = [("INSTA_UPDATE", "no"), ("LMSC_REQUIRE_CXX", "1"), ("LMSC_THOROUGH", "1")];
         let command = self.command(&arguments, &environment);

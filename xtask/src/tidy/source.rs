@@ -47,6 +47,20 @@ pub(super) fn graphs_change_by_checked_methods(tree: &Tree) -> Vec<String> {
     messages
 }
 
+/// Names of tests state a behaviour with its subject, so that a line of failures says what failed.
+pub(super) fn tests_are_named_by_behaviour(tree: &Tree) -> Vec<String> {
+    let mut messages = Vec::new();
+    for (path, text) in tree.rust("") {
+        for (at, _) in lex::code(text).match_indices("fn what_") {
+            messages.push(format!(
+                "{path}:{}: a name that begins with `what_` has no subject; name what is tested",
+                lex::line(text, at)
+            ));
+        }
+    }
+    messages
+}
+
 /// petgraph stands in its file only.
 pub(super) fn petgraph_stays_in_its_file(tree: &Tree) -> Vec<String> {
     let mut messages = Vec::new();
@@ -114,6 +128,15 @@ mod tests {
         let message =
             "passes/src/swap.rs:1: calls `node_mut`, which checks nothing; use the other methods of `Graph`";
         assert_eq!(of("passes/src/swap.rs"), [message]);
+    }
+
+    #[test]
+    fn a_name_without_subject_fails() {
+        let of = |text| tests_are_named_by_behaviour(&Tree::of([("ir/src/level.rs", text)]));
+        assert_eq!(of("fn a_profile_reads_back() {}  // fn what_is_read"), [""; 0]);
+        let message =
+            "ir/src/level.rs:2: a name that begins with `what_` has no subject; name what is tested";
+        assert_eq!(of("\nfn what_is_read() {}"), [message]);
     }
 
     #[test]

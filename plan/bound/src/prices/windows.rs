@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_away_makes_room_and_costs_copies() {
+    fn absent_tensors_make_room_and_cost_copies() {
         let tensors = [produced(100), produced(100), variable(100)];
         let ops = [
             op(Forward, 100, &[], &[0]),

@@ -4,8 +4,7 @@
 //! kernels by the processor, and round sums differently on different machines. It is also fast, since for a state it only
 //! computes the nodes that differ from a state in which nothing is valid. A crate would have little to do here: three
 //! equations, eight matrices of at most 256 numbers, sums over the three or four neighbours of a node. The price is that
-//! another network needs new gradients by hand; these are tested against finite differences, and against those of the feature
-//! `candle`.
+//! another network needs new gradients by hand; these are tested against finite differences.
 
 use std::rc::Rc;
 

@@ -29,16 +29,11 @@
 //! - Algorithm 1 returns the actions of the last episode; here they are those of the best.
 //! - Networks with layers that are skipped at random (§5, stochastic depth) are planned with all layers, by this planner as
 //!   by any other; [`Replay::without`](lmsc_schedule::Replay::without) gives the result for one step.
-//! - The network and its gradients are written by hand. With the feature `candle` they are those of the crate of that name
-//!   instead, for experiments with other networks; the rounding of sums then depends on the processor, and a seed gives the
-//!   same plan only on similar machines.
+//! - The network and its gradients are written by hand, so that a seed gives the same plan on every machine.
 //! - Eq. 3 adds a value of the state to a value of the action's node. So an action's rank among the others depends on the
 //!   state only through the valid nodes within T hops of its node.
 
-#[cfg(any(test, not(feature = "candle")))]
 mod by_hand;
-#[cfg(feature = "candle")]
-mod candle;
 mod network;
 
 use std::fmt;
@@ -59,11 +54,7 @@ pub const BATCH: usize = 8;
 const RATE: f64 = 0.005;
 
 /// The network that is learned.
-#[cfg(not(feature = "candle"))]
 type Own = by_hand::ByHand;
-/// The network that is learned.
-#[cfg(feature = "candle")]
-type Own = candle::Candle;
 
 /// Settings of the training.
 #[derive(Clone, Copy)]
@@ -352,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_learned_beats_chance_and_is_tuned_for_a_larger_graph() {
+    fn learned_weights_beat_chance_and_are_tuned_for_a_larger_graph() {
         let (small, large) = (uneven(10), uneven(24));
         let (small, large) = (request(&small), request(&large));
         let (mut tuned, mut from_nothing) = (0, 0);
@@ -369,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_later_counts_where_the_decay_lets_it() {
+    fn later_rewards_count_where_the_decay_allows() {
         let problem = uneven(8);
         let request = request(&problem);
         let weights = |decay| {

@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn faults_are_named_with_their_line() {
         let error = |lines: &[&str]| {
             let link = r#"{"out_bytes_per_second": 1, "in_bytes_per_second": 1, "duplex": "full"}"#;
             let header = format!(r#"{{"format": "{FORMAT}", "name": "t", "end_ns": 9, "link": {link}}}"#);

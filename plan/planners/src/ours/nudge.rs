@@ -165,7 +165,7 @@ mod tests {
     use crate::ours::swap_set::Manner;
 
     #[test]
-    fn what_is_nudged_is_a_plan_and_no_slower() {
+    fn nudged_schedules_are_valid_and_no_slower() {
         let (mut cases, mut faster) = (0, 0);
         for seed in 0..200 {
             let mut u = Rng::new(seed);

@@ -367,7 +367,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lasts_is_read_again_and_not_made_anew() {
+    fn a_tensor_that_lasts_is_read_again_and_not_recomputed() {
         let again = |op: Operator| Operator { recomputable: true, ..op };
         let ops = [
             again(op(Forward, 5, &[0], &[1])),

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_longest_ago_goes_when_it_is_due_and_comes_back_when_it_is_due() {
+    fn the_least_recently_used_tensor_leaves_and_returns_on_demand() {
         // Operator 3 needs 10 bytes more; of the first two tensors, the first was used last.
         let ops = [
             op(Forward, 10, &[], &[0]),

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inside_a_stretch_is_made_anew() {
+    fn tensors_inside_a_stretch_are_recomputed() {
         let problem = problem();
         // x_0, x_3 and x_4 … x_6 stay: x_1 and x_2 are recomputed before B_2, where x_0, x_3 and they are resident.
         let plan = plan(&Request::new(&problem, 50)).unwrap();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_threshold_makes_fit_is_refused() {
+    fn a_problem_that_fits_at_no_threshold_is_refused() {
         // With the cut before F_4, F_2 is recomputed beside x_0 … x_2 and x_4.
         let refusal = plan(&Request::new(&problem(), 49)).unwrap_err();
         assert_eq!(refusal, DoesNotFit { tick: 2, needed: 50, budget: 49 });

@@ -228,7 +228,7 @@ mod tests {
     const SCHEDULERS: [Scheduler; 2] = [Scheduler::Paper, Scheduler::Justified];
 
     #[test]
-    fn what_a_policy_returns_is_valid_within_the_budget_and_always_the_same() {
+    fn plans_of_policies_are_valid_and_deterministic() {
         for seed in 0..400 {
             let (problem, floor, peak) = problem(seed);
             let between = (0..5).map(|quarters| floor + (peak - floor) / 4 * quarters);

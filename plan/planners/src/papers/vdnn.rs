@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_above_each_threshold_leaves_or_every_other_of_it() {
+    fn tensors_above_each_threshold_are_swapped_or_every_other_one() {
         // x_5 has no window.
         let choices: Vec<Vec<u32>> = choices(&candidates(&chain().problem()))
             .map(|choice| choice.into_iter().map(|window| window.tensor.as_u32()).collect())

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_waited_for_stays() {
+    fn tensors_without_a_waiting_reader_stay() {
         // OOC Fig. 2 (d): of five tensors, three fit beside the results, and only two are copied.
         let hill = hill(5);
         assert!(!planned(&hill, 30, 0).contains("out2"));

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn shapes_that_do_not_fit_are_refused() {
         assert!(Broadcast::new(&[vec![2]], &[3]).is_err());
         assert!(Broadcast::new(&[vec![1, 3]], &[3]).is_err());
     }

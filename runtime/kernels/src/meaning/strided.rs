@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_stays_within() {
+    fn moved_ranges_stay_within_the_tensor() {
         let back = Strided::new(&[2, 3], &[3, -1], &[3, 1], 2, 0);
         assert!(back.is_within(6, 6) && !back.is_within(5, 6) && !back.is_within(6, 5));
         assert!(!Strided { from: 1, ..back.clone() }.is_within(6, 6));

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_the_chain_fits_the_problem() {
+    fn a_plan_that_fits_the_chain_fits_the_problem() {
         let problem = with_a_skip();
         let found = extract(&problem).unwrap();
         let (chain, x) = (&found.chain, &found.chain.activation_bytes);

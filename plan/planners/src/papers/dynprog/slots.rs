@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_not_be_underestimated_is_rounded_up() {
+    fn bytes_and_times_are_rounded_up() {
         // Slots of 10 bytes.
         let slots = Slots::new(&chain(), 100, 10);
         // The last stage also holds y_3.

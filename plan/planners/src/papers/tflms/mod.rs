@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_back_too_early_is_out_of_memory_and_nothing_waits() {
+    fn an_early_swap_in_runs_out_of_memory_and_nothing_waits() {
         let options = Options { ahead: Some(3), ..Options::default() };
         let error = planned(&hill(), 20, options).unwrap_err();
         assert_eq!(error, DoesNotFit { tick: 3, needed: 30, budget: 20 });

@@ -1,0 +1,7 @@
+//! Tests of reading and writing MLIR: one program, since each of its own would be linked with everything below it.
+
+mod cases;
+#[path = "../../tests/support/clock.rs"]
+mod clock;
+mod reading;
+mod stablehlo;
