@@ -50,7 +50,8 @@ def smi(check: Check, fields: str) -> list[str]:
 def torch(
     check: Check, found: Findings, what: str, arguments: dict[str, Any], seconds: float, env: dict[str, str] | None = None
 ) -> list[dict[str, Any]]:
-    """What PyTorch found in a process of its own, a finding a line; nothing where it is missing."""
+    """The findings of PyTorch in a process of its own, which it also appends to those of the check; none where it is missing."""
+    env = {"GPU_CHECK_FINDINGS": str(check.out / "check.jsonl"), "GPU_CHECK_PART": check.part} | (env or {})
     try:
         # It ends before the part does, so that its findings are not lost.
         seconds = min(seconds, check.left() - 2)

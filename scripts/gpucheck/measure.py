@@ -204,14 +204,16 @@ def resnet(check: Check, found: Findings) -> None:
 
 
 def in_torch(check: Check, found: Findings, cases: tuple[Case, ...], seconds: float) -> None:
-    runs = [[it.model, dict(it.dims), way] for it in cases for way in it.peers]
-    # What is compiled comes last: it takes most of the time.
-    runs.sort(key=lambda run: ("compiled" in run[2]) + 2 * ("budget" in run[2]))
-    options = {"runs": runs, "steps": check.cases.steps}
-    peers = torch(check, found, "steps", options, seconds)
-    found.values.setdefault("peers", []).extend(peers)
-    for peer in peers:
-        check.note(f"PyTorch {peer['model']} {peer['dims']} {peer['way']}", peer)
+    until = check.left() - seconds
+    # A process for each model and for compiled steps, which come last and take most of the time: one that is ended takes no other with it.
+    runs: dict[tuple[int, str], list[list[Any]]] = {}
+    for it in cases:
+        for way in it.peers:
+            last = ("compiled" in way) + 2 * ("budget" in way)
+            runs.setdefault((last, it.model), []).append([it.model, dict(it.dims), way])
+    for _, of_model in sorted(runs.items()):
+        options = {"runs": of_model, "steps": check.cases.steps}
+        found.values.setdefault("peers", []).extend(torch(check, found, "steps", options, check.left() - until))
 
 
 def resnet_in_torch(check: Check, found: Findings) -> None:

@@ -5,12 +5,16 @@
     python3 peers.py steps '{"runs": [["resnet50", {"batch": 64}, "tf32"]], "steps": 8}'
     python3 peers.py package '{"steps": 3}'
 
+GPU_CHECK_FINDINGS names a file to which each finding is appended at once, under the part in GPU_CHECK_PART, so that a process that is
+ended at its deadline loses none.
+
 A user of PyTorch would run them so: channels_last for images, `scaled_dot_product_attention` for attention, a fused AdamW,
 algorithms of cuDNN by trial. Only `f32` keeps all bits of a product.
 """
 
 import gc
 import json
+import os
 import statistics
 import sys
 import time
@@ -28,6 +32,10 @@ WARM = 3
 
 def say(**values: Any) -> None:
     print(json.dumps(values), flush=True)
+    if path := os.environ.get("GPU_CHECK_FINDINGS"):
+        case = " ".join(["PyTorch", *(str(values[key]) for key in ("model", "dims", "way", "size", "pinned") if key in values)])
+        with Path(path).open("a") as file:
+            file.write(json.dumps({"part": os.environ["GPU_CHECK_PART"], "case": case, "values": values}) + "\n")
 
 
 def seconds(device: str, work: Callable[[], object], times: int, warm: int = WARM) -> float:

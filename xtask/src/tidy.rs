@@ -37,6 +37,7 @@ pub(crate) const RULES: &[Rule] = &[
     files::chores_have_issues,
     glossary::words_are_those_of_the_glossary,
     readme::commands_exist,
+    readme::paths_exist,
     workflow::steps_are_those_of_ci,
 ];
 

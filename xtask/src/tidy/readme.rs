@@ -1,4 +1,4 @@
-//! The rule that commands of the documents can be typed.
+//! The rules that commands of the documents can be typed, and that the paths in them can be opened.
 
 use super::Tree;
 use crate::{lex, manifest};
@@ -20,6 +20,35 @@ pub(super) fn commands_exist(tree: &Tree) -> Vec<String> {
     };
     let documents = tree.texts().filter(|(path, _)| is_document(path));
     documents.flat_map(|(path, text)| wrong_commands(tree, path, text)).collect()
+}
+
+/// Paths of sources in backticks, in the documents at the root and in `docs`, lead to files of the repository from its root.
+///
+/// The tutorials name files that their reader makes.
+pub(super) fn paths_exist(tree: &Tree) -> Vec<String> {
+    let is_document = |path: &str| {
+        path.ends_with(".md")
+            && (!path.contains('/') && path != "CHANGELOG.md" || path.starts_with("docs/"))
+            && !path.starts_with("docs/tutorials/")
+    };
+    let mut messages = Vec::new();
+    for (path, text) in tree.texts().filter(|(path, _)| is_document(path)) {
+        for (number, line) in (1..).zip(text.lines()) {
+            let quoted = line.split('`').skip(1).step_by(2).filter(|words| is_source(words));
+            messages.extend(quoted.filter(|source| !tree.files.contains_key(*source)).map(|source| {
+                format!("{path}:{number}: there is no file `{source}`, write its path from the root of the repository")
+            }));
+        }
+    }
+    messages
+}
+
+/// Whether the words are the path of a source in some folder, without placeholders.
+fn is_source(words: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    words.contains('/')
+        && [".rs", ".py", ".cu"].iter().any(|end| words.ends_with(end))
+        && words.chars().all(is_plain)
 }
 
 fn wrong_commands(tree: &Tree, path: &str, text: &str) -> Vec<String> {
@@ -123,6 +152,15 @@ mod tests {
             (".cargo/config.toml", "[alias]\nxtask = \"run\"\n"),
             ("src/cli.rs", "enum Command { Compile, Opt } struct Args { print_after: (), budget: () }"),
         ]))
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_fails() {
+        let of = |text| paths_exist(&Tree::of([("README.md", text), ("ir/src/level.rs", "")]));
+        assert_eq!(of("Levels are in `ir/src/level.rs`, not in `level.rs` or `<name>/x.rs`."), [""; 0]);
+        let message =
+            "README.md:1: there is no file `src/level.rs`, write its path from the root of the repository";
+        assert_eq!(of("Levels are in `src/level.rs`."), [message]);
     }
 
     #[test]
