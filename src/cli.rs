@@ -52,7 +52,7 @@ pub struct TermArgs {
     /// Warnings, notes, progress and the report of the main job are left out.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// More detail on tensors and libraries; -vv also prints when each stage began.
+    /// More detail; -vv also prints when each stage began.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// Colours in messages: auto, always or never. [default: auto]
