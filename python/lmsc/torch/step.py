@@ -145,7 +145,8 @@ class TrainStep:
                 capture, self.model, self.loss_fn, self.optimizer, batch, compact=True, lr_input=True, **self._capture
             )
             found, proto = captured(step, compact=True, at=at)
-            missing = [n for n in found.inputs if n in self._persistent(found, batch) and n not in found.values]
+            have = {*found.values, *found.constants}
+            missing = [n for n in found.inputs if n in self._persistent(found, batch) and n not in have]
             if missing:
                 raise CaptureError(f"`{missing[0]}` has no value: it is on the device `meta`; materialize the model first")
             model = proto.SerializeToString()
