@@ -21,7 +21,7 @@ from lmsc._progress import COMPILE, EXPORT, Choice, Progress
 from .capture import Captured, batch_names, capture
 from .errors import CaptureError
 from .optimizers import number_of
-from .translate import captured
+from .export import exported
 
 _Key = tuple[Any, ...]
 
@@ -144,7 +144,7 @@ class TrainStep:
             step = functools.partial(
                 capture, self.model, self.loss_fn, self.optimizer, batch, compact=True, lr_input=True, **self._capture
             )
-            found, proto = captured(step, compact=True, at=at)
+            found, proto = exported(step, compact=True, at=at)
             have = {*found.values, *found.constants}
             missing = [n for n in found.inputs if n in self._persistent(found, batch) and n not in have]
             if missing:
