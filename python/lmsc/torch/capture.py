@@ -424,11 +424,15 @@ class _Step:
         refuse_changes(saved)
         which = saved.drawn()
         if which is not None:
-            raise _Drawn(which)
+            raise _Drawn(which, lambda: saved.drawn() is not None)
 
 
 class _Drawn(Exception):
-    """Python's or NumPy's random numbers were drawn."""
+    """Random numbers of Python or NumPy were drawn."""
+
+    def __init__(self, which: str, moved: Callable[[], bool]) -> None:
+        super().__init__(which)
+        self.moved = moved
 
 
 def _type(t: Tensor) -> str:
@@ -477,12 +481,18 @@ def capture(
         reach = reach_of(model, loss_fn, optimizer)
         saved = Saved(reach, model)
         kept = _optimizer_state(optimizer)
+        TRACING.on = True
         try:
             return _captured(model, loss_fn, optimizer, example, reach, compact=compact, lr_input=lr_input, inputs=inputs,
                              places=places, clip_grad_norm=clip_grad_norm, accumulate=accumulate, ema=ema)  # fmt: skip
         finally:
+            TRACING.on = False
             saved.restore()
             _restore_optimizer(optimizer, kept)
+
+
+TRACING = threading.local()
+"""Has `on` while this thread traces a step."""
 
 
 def _optimizer_state(optimizer: torch.optim.Optimizer) -> tuple[Any, ...]:
@@ -504,13 +514,15 @@ def _restore_optimizer(optimizer: torch.optim.Optimizer, kept: tuple[Any, ...]) 
             state[p] = content
 
 
-def reach_of(model: nn.Module, loss_fn: Callable[..., Any] | None, optimizer: torch.optim.Optimizer) -> Reach:
-    """What the step can reach, the hooks of parameters and of the optimizer included."""
+def reach_of(
+    model: nn.Module, loss_fn: Callable[..., Any] | None, optimizer: torch.optim.Optimizer, without: frozenset[tuple[int, str]] = frozenset()
+) -> Reach:
+    """What the step can reach, the hooks of parameters and of the optimizer included. `without` names attributes that do not count."""
     hooks: list[tuple[str, Any]] = [(f"hook of {type(optimizer).__name__}", h) for h in hooks_of(optimizer)]
     for n, p in model.named_parameters():
         for of in (p._backward_hooks, getattr(p, "_post_accumulate_grad_hooks", None)):
             hooks += [(f"hook of {n}", h) for h in (of or {}).values()]
-    return Reach(model, loss_fn, hooks)
+    return Reach(model, loss_fn, hooks, without)
 
 
 def plain_module(model: nn.Module) -> nn.Module:
@@ -678,7 +690,7 @@ def _traced(step: _Step, args: list[Tensor], places: bool) -> torch.fx.GraphModu
         raw = trace()
     except _Drawn as drawn:
         line = ""
-        with contextlib.suppress(_Drawn), lines_of_draws() as lines:
+        with contextlib.suppress(_Drawn), lines_of_draws(drawn.moved) as lines:
             trace()
         line = f"{lines[0]}: " if lines else ""
         raise CaptureError(

@@ -44,6 +44,28 @@ def _is_library(function: types.FunctionType) -> bool:
     return file.startswith(_LIBRARIES) or "site-packages" in file
 
 
+@functools.lru_cache(maxsize=None)
+def _named(code: types.CodeType) -> tuple[frozenset[str], frozenset[str], dict[str, str]]:
+    """The globals and the attributes that code names, and the lines that set attributes."""
+    names, loads, stored, line = set(), set(), {}, code.co_firstlineno
+    for i in dis.get_instructions(code):
+        line = (i.positions.lineno if i.positions else None) or line
+        if i.opname in ("LOAD_GLOBAL", "STORE_GLOBAL", "LOAD_NAME"):
+            names.add(i.argval)
+        elif i.opname in _ATTRIBUTE or i.opname == "STORE_ATTR":
+            # What belongs to `super()` has several names in one instruction.
+            loads.update(i.argval if isinstance(i.argval, tuple) else (i.argval,))
+            if i.opname == "STORE_ATTR":
+                stored.setdefault(i.argval, f"{code.co_filename}:{line}")
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            more, other, lines = _named(constant)
+            names |= more
+            loads |= other
+            stored = {**lines, **stored}
+    return frozenset(names), frozenset(map(str, loads)), stored
+
+
 class _Cell:
     """A variable of a closure."""
 
@@ -115,9 +137,12 @@ class Reach:
     `holders` has, for each dict, list, object or closure, a label and the keys that matter (None: all of them).
     """
 
-    def __init__(self, model: nn.Module, loss_fn: Callable[..., Any] | None, hooks: list[tuple[str, Any]]) -> None:
+    def __init__(
+        self, model: nn.Module, loss_fn: Callable[..., Any] | None, hooks: list[tuple[str, Any]], without: frozenset[tuple[int, str]]
+    ) -> None:
+        self._without = without
         self.holders: list[tuple[str, Holder, frozenset[str] | None]] = []
-        self.fixed: list[tuple[str, Any]] = []
+        self.fixed: list[tuple[str, Any]] = list(hooks)
         """Values that are in what cannot be changed: tuples and defaults."""
         self.generators: list[tuple[str, Any]] = []
         self.modules: dict[str, nn.Module] = {}
@@ -237,26 +262,18 @@ class Reach:
 
     def _code(self, code: types.CodeType) -> set[str]:
         """Notes the attributes that the code names, and gives its globals."""
-        found, line = set(), code.co_firstlineno
-        for i in dis.get_instructions(code):
-            line = getattr(i, "line_number", None) or (i.positions.lineno if i.positions else None) or line
-            if i.opname in ("LOAD_GLOBAL", "STORE_GLOBAL", "LOAD_NAME"):
-                found.add(i.argval)
-            elif i.opname in _ATTRIBUTE:
-                self._loads.add(i.argval)
-            elif i.opname == "STORE_ATTR":
-                self._loads.add(i.argval)
-                self.stored.setdefault(i.argval, f"{code.co_filename}:{line}")
-        self._dynamic |= bool(found & _DYNAMIC) and not code.co_filename.startswith(_LIBRARIES)
-        for constant in code.co_consts:
-            if isinstance(constant, types.CodeType):
-                found |= self._code(constant)
-        return found
+        names, loads, stored = _named(code)
+        self._loads |= loads
+        for name, line in stored.items():
+            self.stored.setdefault(name, line)
+        self._dynamic |= bool(names & _DYNAMIC) and not code.co_filename.startswith(_LIBRARIES)
+        return set(names)
 
     def _attributes(self, label: str, value: Any) -> None:
         keys = [k for k in vars(value) if k not in _MODULE_KEYS or not isinstance(value, nn.Module)]
         if not self._dynamic:
             keys = [k for k in keys if k in self._loads]
+        keys = [k for k in keys if (id(value), k) not in self._without]
         self.holders.append((label, vars(value), frozenset(keys)))
         for key in keys:
             self._todo.append((f"{label}.{key}", vars(value)[key]))
@@ -280,7 +297,7 @@ def mark(value: Any) -> Any:
     if isinstance(value, _PLAIN):
         return type(value), repr(value) if isinstance(value, (float, complex)) else value
     if isinstance(value, Tensor):
-        return "tensor", id(value), value.requires_grad
+        return "tensor", id(value), value.requires_grad, value.dtype, tuple(value.shape)
     if isinstance(value, np.generic):
         return "number", value.dtype.str, value.tobytes()
     if isinstance(value, (list, dict, set, tuple, frozenset, collections.deque)):
@@ -294,12 +311,23 @@ class Ours:
 
 def fingerprint(reach: Reach) -> tuple[Any, ...]:
     """The state of all that is reached, as something that can be compared and hashed."""
-    found = []
+    found = [(label, "", mark(v)) for label, v in reach.fixed if not isinstance(v, Ours)]
     for label, holder, keys in reach.holders:
         for k, v in _items(holder, keys):
+            if isinstance(v, dict) and any(isinstance(o, Ours) for o in v.values()):
+                v = {n: o for n, o in v.items() if not isinstance(o, Ours)}
             if not isinstance(v, Ours):
-                found.append((label, k if isinstance(k, (str, int)) else id(k), mark(v)))
+                found.append((label, k if isinstance(k, str) else "", mark(v)))
     return tuple(found)
+
+
+def difference(a: tuple[Any, ...], b: tuple[Any, ...]) -> str:
+    """The first thing in which two fingerprints differ, for a message."""
+    for x, y in zip(a, b):
+        if x != y:
+            label, key, _ = y
+            return label if not key or label.endswith(key) else f"{label}.{key}"
+    return a[-1][0] if a else "the model"
 
 
 class Saved:
@@ -432,26 +460,35 @@ def _set_state(g: Any, state: Any) -> None:
 
 
 @contextlib.contextmanager
-def lines_of_draws() -> Iterator[list[str]]:
-    """Notes the lines that call Python's or NumPy's generators."""
+def lines_of_draws(drawn: Callable[[], bool]) -> Iterator[list[str]]:
+    """Notes the line of the caller's code after which `drawn` is true for the first time. Slow: it looks after each line."""
     found: list[str] = []
-    before = sys.getprofile()
+    last: list[str] = []
+    before = sys.gettrace()
 
-    def look(frame: types.FrameType | None, event: str, arg: Any) -> None:
-        owner = getattr(arg, "__self__", None)
-        name = getattr(arg, "__name__", "")
-        if event != "c_call" or name.endswith("state") or not isinstance(owner, (random.Random, np.random.Generator, np.random.RandomState)):
-            return
-        while frame is not None and (frame.f_code.co_filename.startswith((*_LIBRARIES, "<string>")) or "site-packages" in frame.f_code.co_filename):
-            frame = frame.f_back
-        if frame is not None:
-            found.append(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+    def look(frame: types.FrameType, event: str, _: Any) -> Any:
+        file = frame.f_code.co_filename
+        if file.startswith((*_LIBRARIES, "<string>")) or "site-packages" in file:
+            return None
+        if not found:
+            if last and drawn():
+                found.append(last[0])
+            last[:] = [f"{file}:{frame.f_lineno}"]
+        return look
 
-    sys.setprofile(look)
+    sys.settrace(look)
     try:
         yield found
     finally:
-        sys.setprofile(before)
+        sys.settrace(before)
+
+
+def tensors_in(reach: Reach) -> list[Tensor]:
+    """All tensors that are reached."""
+    found = {id(v): v for _, v in reach.fixed if isinstance(v, Tensor)}
+    for _, holder, keys in reach.holders:
+        found.update({id(v): v for _, v in _items(holder, keys) if isinstance(v, Tensor)})
+    return list(found.values())
 
 
 class Watch:
@@ -512,7 +549,7 @@ class Watch:
 
 
 _VERSION = operator.attrgetter("_version")
-_FLAGS = operator.attrgetter("requires_grad", "_backward_hooks", "_post_accumulate_grad_hooks")
+_FLAGS = operator.attrgetter("requires_grad", "dtype", "_backward_hooks", "_post_accumulate_grad_hooks")
 
 
 def _address(t: Tensor) -> int:
