@@ -385,6 +385,37 @@ def test_a_list_and_keywords_in_any_order_are_one_shape() -> None:
         step(x=x)
 
 
+class Rotary(nn.Module):
+    """Constant buffers as language models have them: a causal mask, positions, and tables of angles."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.token, self.qkv, self.head = nn.Embedding(11, 8), nn.Linear(8, 24), nn.Linear(8, 11)
+        self.register_buffer("mask", torch.ones(5, 5, dtype=torch.bool).tril(), persistent=False)
+        self.register_buffer("positions", torch.arange(5))
+        self.register_buffer("frequencies", 10.0 ** -torch.arange(4.0))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        angle = self.positions[:, None] * self.frequencies
+        q, k, v = self.qkv(self.token(ids)).chunk(3, -1)
+        q, k = (torch.cat([t[..., :4] * angle.cos() - t[..., 4:] * angle.sin(), t[..., 4:] * angle.cos() + t[..., :4] * angle.sin()], -1)
+                for t in (q, k))  # fmt: skip
+        scores = (q @ k.transpose(-1, -2)).masked_fill(~self.mask, float("-inf"))
+        return self.head(scores.softmax(-1) @ v).flatten(0, 1)
+
+
+@pytest.mark.parametrize("budget", [None, "1x"])
+def test_constant_buffers_train_as_in_pytorch(budget: str | None) -> None:
+    torch.manual_seed(16)
+    model, data = Rotary(), tokens()
+    twin = copy.deepcopy(model)
+    step = TrainStep(model, F.cross_entropy, OPTIMIZERS["AdamW"](model.parameters()), example=data[0], budget=budget)
+    mine = [float(step(*batch)) for batch in data]
+    assert mine == pytest.approx(eager(twin, OPTIMIZERS["AdamW"](twin.parameters()), data), rel=1e-4)
+    step.sync()
+    near(model, twin)
+
+
 def test_refusals_are_told() -> None:
     model, batch = mlp(), vectors(1)[0]
     with pytest.raises(lmsc.Refusal, match="does not fit"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,7 +26,8 @@ from torch.overrides import TorchFunctionMode
 from .composites import REPLACED
 from .errors import CaptureError, capture_error
 from .gradients import lowering_table, tracing_table
-from .optimizers import StateTensor, Update, _compiling, update_of
+from .optimizers import LOCK, StateTensor, Update, _compiling, hooks_of, update_of
+from .reach import Absent, Reach, Saved, Slot, Tensors, lines_of_draws, refuse_changes
 
 
 @dataclass
@@ -41,6 +43,48 @@ class Captured:
     """Small buffers that the step does not change."""
     sources: dict[str, tuple[int, str]] = field(default_factory=dict)
     """The parameter group and the key in it that a scalar is read from."""
+    loss: str = "loss"
+    """The output that is the loss."""
+    pairs: dict[str, str] = field(default_factory=dict)
+    """The output that is the next value of an input."""
+    renamed: bool = False
+    """Whether a name of the step's own has given way to one of the model, so that names do not tell the pairs."""
+    state: dict[str, StateTensor] = field(default_factory=dict)
+    """What the optimizer keeps, by the names of inputs."""
+    tensors: Tensors | None = None
+    """The places of the module's tensors."""
+    baked: list[Tensor] = field(default_factory=list)
+    """Tensors of closures and globals, whose values the graph holds."""
+    attributes: dict[str, tuple[nn.Module, str]] = field(default_factory=dict)
+    """Outputs that the forward pass keeps in an attribute of a module, where nothing reads them."""
+    assigned: list[tuple[nn.Module, str, Any]] = field(default_factory=list)
+    """What the forward pass sets in Python, and does not read."""
+
+
+_SET_DATA = Tensor.data.__set__  # type: ignore[attr-defined]
+
+
+def _attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
+    scale: float | None = None, enable_gqa: bool = False,
+) -> Tensor:  # fmt: skip
+    """Attention as matrix products. PyTorch's own setting for this is one for all threads."""
+    return torch.ops.aten._scaled_dot_product_attention_math(
+        query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+    )[0]
+
+
+def _lstm(
+    input: Tensor, hx: Any, params: Any, biases: bool, layers: int, dropout: float, train: bool, both: bool, first: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """An LSTM as its cells. PyTorch would take oneDNN's, and its setting for this is one for all threads."""
+    from torch._decomp import decompositions as d
+
+    cells = d.gather_params(params, biases, hx[0].size(2) != hx[1].size(2))
+    hidden = list(zip(hx[0], hx[1]))
+    out, last = d._rnn_helper(input, hidden, cells, biases, layers, dropout, train, both, first, d.one_layer_lstm)
+    h, c = zip(*last)
+    return out, torch.stack(h, 0), torch.stack(c, 0)
 
 
 class _Whole(TorchFunctionMode):
@@ -51,6 +95,15 @@ class _Whole(TorchFunctionMode):
         if torch.fx.traceback.has_preserved_node_meta():
             # Operators that are traced from here on have this line, until there is another one.
             torch.fx.traceback.set_stack_trace(traceback.format_list(traceback.extract_stack()))
+        if func == _SET_DATA and args[0].shape == args[1].shape and args[0].dtype == args[1].dtype:
+            # A trace would not see another storage.
+            with torch.no_grad():
+                args[0].copy_(args[1])
+            return None
+        if func is torch.nn.functional.scaled_dot_product_attention:
+            return _attention(*args, **kwargs)
+        if func is torch.lstm and len(args) == 9:
+            return _lstm(*args)
         if func in REPLACED:
             return REPLACED[func](*args, **kwargs)
         if func in (torch.dropout, torch.nn.functional.dropout) and not kwargs.get("inplace"):
@@ -72,6 +125,12 @@ def _tracing() -> Iterator[None]:
     """
     from torch.utils import checkpoint
 
+    thread = threading.get_ident()
+
+    def only_here(function: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Any]:
+        """`other` in this thread, and `function` in all others."""
+        return lambda *a, **k: (other if threading.get_ident() == thread else function)(*a, **k)
+
     def no_checkpoint(*_: Any, **__: Any) -> Iterator[None]:
         yield
 
@@ -81,29 +140,17 @@ def _tracing() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for context in (
             _compiling(),
-            torch.nn.attention.sdpa_kernel([torch.nn.attention.SDPBackend.MATH]),
-            _without_mkldnn(),
             *(
-                mock.patch.object(checkpoint, n, no_checkpoint)
+                mock.patch.object(checkpoint, n, only_here(getattr(checkpoint, n), no_checkpoint))
                 for n in dir(checkpoint)
                 if n.startswith("_checkpoint_without_reentrant_gen")
             ),
-            mock.patch.object(checkpoint.CheckpointFunction, "apply", run),
+            mock.patch.object(checkpoint.CheckpointFunction, "apply", only_here(checkpoint.CheckpointFunction.apply, run)),
             warnings.catch_warnings(),
         ):
             stack.enter_context(context)
         warnings.simplefilter("ignore")
         yield
-
-
-@contextlib.contextmanager
-def _without_mkldnn() -> Iterator[None]:
-    was = torch._C._get_mkldnn_enabled()
-    torch._C._set_mkldnn_enabled(False)
-    try:
-        yield
-    finally:
-        torch._C._set_mkldnn_enabled(was)
 
 
 def _fake(mode: FakeTensorMode, t: Tensor) -> Tensor:
@@ -160,124 +207,454 @@ def _loss_and_more(result: Any) -> tuple[Tensor, dict[str, Tensor]]:
 
 
 class _Step:
-    """The step as a function over flat tensors."""
+    """The step as a function over flat tensors, and what tracing it has shown."""
 
     def __init__(
-        self, model: nn.Module, forward: Callable[..., Any], update: Update, trained: list[str], example: Any, *,
+        self, model: nn.Module, loss_fn: Callable[..., Any] | None, update: Update, trained: list[str], example: Any, reach: Reach, *,
         clip_grad_norm: float | None, accumulate: int, ema: float | None,
     ) -> None:  # fmt: skip
-        self.model, self.forward, self.update, self.trained = model, forward, update, trained
+        self.model, self.loss_fn, self.update, self.trained, self.reach = model, loss_fn, update, trained, reach
         self.clip_grad_norm, self.accumulate, self.ema = clip_grad_norm, accumulate, ema
-        self.params, self.buffers = dict(model.named_parameters()), dict(model.named_buffers())
         self.leaves, self.spec = pytree.tree_flatten(example)
-        self.tensors = [k for k, v in enumerate(self.leaves) if isinstance(v, Tensor)]
+        paths = [(p, v) for p, v in pytree.tree_flatten_with_path(example)[0] if isinstance(v, Tensor)]
+        self.places = [k for k, v in enumerate(self.leaves) if isinstance(v, Tensor)]
+        self.batch = batch_names(model, example, loss_fn is not None)
+        self.example = [v for _, v in paths]
+        self.tensors = Tensors(model, reach.modules, self.batch)
+        self.real = self.tensors.all()
         self.state = dict(update.state)
         if ema is not None:
             for n in trained:
-                p = self.params[n]
-                self.state[f"{n}.ema"] = StateTensor(f"{n}.ema", tuple(p.shape), p.dtype, 0.0, p.detach())
-        self.extra: list[str] = []
-        self.outputs: list[str] = []
+                p = self.real[n]
+                self.state[f"{n}.ema"] = StateTensor(f"{n}.ema", tuple(p.shape), p.dtype, 0.0, p.detach(), n, "ema")
+        self.name = self._names()
+        self.loss, self.pairs, self.outputs = "loss", {}, []
+        self.assigned: list[tuple[nn.Module, str, Any]] = []
+        self.attributes: dict[str, tuple[nn.Module, str]] = {}
+        self.kept: dict[tuple[int, str], Tensor] = {}
+        """Fake tensors that the forward pass has put into attributes, by the module's `id` and the name."""
+        self.more: list[Slot] = []
+        """Attributes to which the second trace gives tensors before the step."""
 
-    def _losses(self, p: dict[str, Tensor], b: dict[str, Tensor], batch: list[Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+    def _names(self) -> dict[str, str]:
+        """The inputs of state and scalars. They give way to names of the model and the batch."""
+        taken, found = {*self.real, *self.batch}, {}
+        for n in (*self.state, *self.update.scalars):
+            name = n
+            while name in taken:
+                name += "_"
+            found[n] = name
+            taken.add(name)
+        return found
+
+    @property
+    def inputs(self) -> list[str]:
+        """The names of what the step takes, in order."""
+        return [*self.real, *self.name.values(), *self.batch]
+
+    def _output(self, name: str) -> str:
+        """A name for an output that nothing has yet."""
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+    def _call(self, example: Any) -> Any:
+        """What `_loss_and_more` takes."""
+        if isinstance(example, dict):
+            out = self.model(**example)
+            return out if self.loss_fn is None else self.loss_fn(out)
+        if self.loss_fn is None:
+            return self.model(*example)
+        return self.loss_fn(self.model(*example[:-1]), example[-1])
+
+    def _losses(self, batch: list[Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         leaves = list(self.leaves)
-        for k, t in zip(self.tensors, batch):
+        for k, t in zip(self.places, batch):
             leaves[k] = t
-        example = pytree.tree_unflatten(leaves, self.spec)
         with _Whole():
-            found = _loss_and_more(self.forward({**p, **b}, example))
+            found = _loss_and_more(self._call(pytree.tree_unflatten(leaves, self.spec)))
         torch.fx.traceback.current_meta.pop("stack_trace", None)
         return found
 
-    def _gradients(
-        self, p: dict[str, Tensor], b: dict[str, Tensor], batch: list[Tensor]
-    ) -> tuple[Tensor, dict[str, Any], dict[str, Tensor]]:
+    def _part(self, loss: Tensor, live: list[Tensor], sums: list[Tensor | None]) -> list[Tensor | None]:
+        """The gradients so far and those of a loss, as `backward` adds them up, with the hooks of parameters."""
+        grads = list(torch.autograd.grad(loss, live, allow_unused=True))
+        found: list[Tensor | None] = []
+        for n, p, g, s in zip(self.trained, live, grads, sums):
+            real = self.real[n]
+            hooks = list((real._backward_hooks or {}).values())
+            behind = list((getattr(real, "_post_accumulate_grad_hooks", None) or {}).values())
+            inner, p.grad = p.grad, None
+            if inner is not None:
+                # `backward` inside of a function of autograd, as reversible layers do.
+                if hooks or behind:
+                    raise CaptureError(f"`{n}` has a hook, and a gradient by `backward()` inside of an autograd function; remove the hook")
+                g = inner if g is None else g + inner
+            for hook in hooks if g is not None else ():
+                changed = hook(g)
+                g = g if changed is None else changed
+            total = g if s is None else s if g is None else s + g
+            if behind and g is not None:
+                with torch.no_grad():
+                    p.grad = total.detach().clone()
+                    for hook in behind:
+                        hook(p)
+                    total, p.grad = p.grad, None
+            found.append(total)
+        return found
+
+    def _gradients(self, live: list[Tensor], batch: list[Tensor]) -> tuple[Tensor, dict[str, Any], dict[str, Tensor]]:
         """Loss, further outputs and gradients, averaged over the parts of the batch."""
-        live = [p[n] for n in self.trained]
+        if self.accumulate > 1:
+            uneven = [n for n, t in zip(self.batch, batch) if t.dim() and t.shape[0] % self.accumulate]
+            if uneven:
+                raise CaptureError(f"`{uneven[0]}` cannot be split into {self.accumulate} equal parts; let `accumulate` divide the batch")
         parts = [t.chunk(self.accumulate) if t.dim() else [t] * self.accumulate for t in batch]
         total, sums, more = None, [None] * len(live), {}
         for k in range(self.accumulate):
-            loss, more = self._losses(p, b, [part[k] for part in parts] if self.accumulate > 1 else batch)
+            loss, more = self._losses([part[k] for part in parts] if self.accumulate > 1 else batch)
             if loss.dim():
                 raise CaptureError(f"the loss has the shape {tuple(loss.shape)}; reduce it to one number, for example with .mean()")
             loss = loss / self.accumulate if self.accumulate > 1 else loss
             if not loss.requires_grad:
                 raise CaptureError("the loss does not depend on a parameter that the optimizer has")
-            grads = torch.autograd.grad(loss, live, allow_unused=True)
+            sums = self._part(loss, live, sums)
             total = loss.detach() if total is None else total + loss.detach()
-            sums = [g if s is None else s if g is None else s + g for s, g in zip(sums, grads)]
         return total, dict(zip(self.trained, sums)), more
 
     def __call__(self, *flat: Tensor) -> tuple[Tensor, ...]:
         it = iter(flat)
-        p = {n: next(it).detach().clone().requires_grad_(n in set(self.trained)) for n in self.params}
-        b = {n: next(it).clone() for n in self.buffers}
+        trained = set(self.trained)
+        live = {n: next(it).detach().clone().requires_grad_(n in trained) for n in self.real}
         s = {k: next(it) for k in self.state}
         scalars = {k: next(it) for k in self.update.scalars}
-        loss, grads, more = self._gradients(p, b, list(it))
-        results: dict[str, Tensor] = {"loss": loss, **{k: v.detach() for k, v in more.items()}}
+        batch = [next(it) for _ in self.batch]
+        saved = Saved(self.reach, self.model)
+        for slot in self.tensors.slots:
+            slot.holder[slot.key] = live[slot.name]
+        for slot in self.more:
+            slot.holder[slot.key] = next(it).clone()
+        try:
+            return self._run(live, s, scalars, batch, saved)
+        finally:
+            for slot in self.tensors.slots:
+                slot.holder[slot.key] = self.real[slot.name]
+            saved.restore()
+
+    def _run(
+        self, live: dict[str, Tensor], s: dict[str, Tensor], scalars: dict[str, Tensor], batch: list[Tensor], saved: Saved
+    ) -> tuple[Tensor, ...]:
+        for module in self.model.modules():
+            # What torch.compile has made of it computes the same.
+            vars(module).pop("_compiled_call_impl", None)
+        loss, grads, more = self._gradients([live[n] for n in self.trained], batch)
+        self._taken = set(self.inputs)
+        self.loss = self._output("loss")
+        results: dict[str, Tensor] = {self.loss: loss, **{self._output(k): v.detach() for k, v in more.items()}}
         with torch.no_grad():
             if self.clip_grad_norm is not None:
                 have = [g for g in grads.values() if g is not None]
                 norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g.float()) for g in have]))
                 factor = torch.clamp(self.clip_grad_norm / (norm + 1e-6), max=1.0)
                 grads = {n: None if g is None else g * factor.to(g.dtype) for n, g in grads.items()}
-                results["grad_norm"] = norm
-            old = {n: v.detach() for n, v in p.items()}
+                results[self._output("grad_norm")] = norm
+            # Hooks of the optimizer may have the parameters from the model.
+            old = {n: live[n] if self.update.hooked else live[n].detach() for n in self.tensors.parameters}
             new, state = self.update.apply(old, grads, {k: s[k] for k in self.update.state}, scalars)
             if self.ema is not None:
                 state.update({f"{n}.ema": self.ema * s[f"{n}.ema"] + (1 - self.ema) * new[n] for n in self.trained if n in new})
-        results.update({f"{n}_new": v.detach() for n, v in {**new, **b, **state}.items()})
+        now = self._kept_by_forward(live)
+        self._attributes_after(saved, results)
+        self.pairs = {}
+        for n, v in {**{n: v for n, v in now.items() if n not in new}, **new, **{self.name[k]: v for k, v in state.items()}}.items():
+            self.pairs[n] = self._output(f"{n}_new")
+            results[self.pairs[n]] = v.detach()
         self.outputs = list(results)
         return tuple(results.values())
 
+    def _kept_by_forward(self, live: dict[str, Tensor]) -> dict[str, Tensor]:
+        """What is in the places of parameters, buffers and other tensors after the step."""
+        now: dict[str, Tensor] = {}
+        for slot in self.tensors.slots:
+            n, was = slot.name, live[slot.name]
+            try:
+                have = slot.holder[slot.key]
+            except (KeyError, IndexError):
+                have = None
+            line = self.reach.line_of(n)
+            if not isinstance(have, Tensor) or have is not was and n in self.tensors.parameters:
+                raise CaptureError(f"{line}the step replaces `{n}`, or takes it away; write into it: under no_grad, with copy_()")
+            if have.shape != was.shape or have.dtype != was.dtype:
+                raise CaptureError(
+                    f"{line}`{n}` is {_type(was)} before the step and {_type(have)} after it; a graph cannot keep what changes its type: "
+                    "make it as large as it becomes"
+                )
+            if have.untyped_storage()._cdata != was.untyped_storage()._cdata and have is was:
+                raise CaptureError(f"{line}`{n}` gets another storage; write into it with copy_() in place of `.data =` or `set_`")
+            if n in now and now[n] is not have:
+                raise CaptureError(f"{line}`{n}` is in two places of the model, of which the step changes one; write into it with copy_()")
+            now[n] = have
+        return now
 
-def _forward_of(model: nn.Module, loss_fn: Callable[..., Any] | None, example: Any) -> Callable[..., Any]:
-    """The function from parameters and the example to what `_loss_and_more` takes."""
-    call = torch.func.functional_call
+    def _attributes_after(self, saved: Saved, results: dict[str, Tensor]) -> None:
+        """Notes what the forward pass has left in attributes, and refuses what a graph cannot keep."""
+        places = [(s.holder, s.key) for s in self.tensors.slots]
+        slots = {(id(h), k) for h, k in places}
+        for slot in self.tensors.slots:
+            slot.holder[slot.key] = self.real[slot.name]
+        self.assigned, self.attributes, self.kept = [], {}, {}
+        for module, key, _, now in saved.changed():
+            if (id(vars(module)), key) in slots or key == "_compiled_call_impl":
+                continue
+            label = f"{type(module).__name__}.{key}"
+            if isinstance(now, Tensor):
+                if _depends_on_inputs(now):
+                    name = self._output(key)
+                    results[name] = now.detach()
+                    self.attributes[name], self.kept[id(module), key] = (module, key), now
+            elif now is Absent or any(isinstance(v, Tensor) for v in pytree.tree_leaves(now)) or not _is_value(now):
+                raise CaptureError(
+                    f"{self.reach.line_of(key)}the step changes `{label}`, which is in Python, and a graph cannot: keep tensors as buffers of the "
+                    "module (register_buffer), or return them beside the loss"
+                )
+            else:
+                self.assigned.append((module, key, now))
+        saved.clean()
+        refuse_changes(saved)
+        which = saved.drawn()
+        if which is not None:
+            raise _Drawn(which, lambda: saved.drawn() is not None)
 
-    def forward(values: dict[str, Tensor], example: Any) -> Any:
-        if isinstance(example, dict):
-            out = call(model, values, (), example)
-            return out if loss_fn is None else loss_fn(out)
-        if loss_fn is None:
-            return call(model, values, tuple(example))
-        return loss_fn(call(model, values, tuple(example[:-1])), example[-1])
 
-    return forward
+class _Drawn(Exception):
+    """Random numbers of Python or NumPy were drawn."""
+
+    def __init__(self, which: str, moved: Callable[[], bool]) -> None:
+        super().__init__(which)
+        self.moved = moved
+
+
+def _type(t: Tensor) -> str:
+    return f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}"
+
+
+def _is_value(value: Any) -> bool:
+    plain = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size)
+    return all(isinstance(v, plain) for v in pytree.tree_leaves(value))
+
+
+def _depends_on_inputs(t: Tensor) -> bool:
+    """Whether a tensor of the trace is computed from what the step takes, and not from constants only."""
+    from torch.fx.experimental.proxy_tensor import get_proxy_mode, get_proxy_slot
+
+    mode = get_proxy_mode()
+    proxy = get_proxy_slot(t, mode.tracer, None) if mode is not None else None
+    if proxy is None:
+        return False
+    todo, seen = [proxy.proxy.node], set()
+    while todo:
+        node = todo.pop()
+        if node.op == "placeholder":
+            return True
+        if node not in seen:
+            seen.add(node)
+            todo += node.all_input_nodes
+    return False
 
 
 def capture(
     model: nn.Module, loss_fn: Callable[..., Any] | None, optimizer: torch.optim.Optimizer, example: Any, *, compact: bool,
-    lr_input: bool, clip_grad_norm: float | None, accumulate: int, ema: float | None, places: bool = False,
+    lr_input: bool, clip_grad_norm: float | None, accumulate: int, ema: float | None, inputs: frozenset[str] = frozenset(),
+    places: bool = False,
 ) -> Captured:  # fmt: skip
     """The step of `model`, `loss_fn` and `optimizer` over a batch like `example`, traced without computing anything.
 
-    With `places`, which takes longer, the operators of the forward pass know the lines that ran them.
+    Buffers of the names `inputs` are inputs even if they are small and the step does not change them. With `places`, which takes
+    longer, the operators of the forward pass know the lines that ran them.
     """
     if not isinstance(example, (tuple, list, dict)) or not example:
         raise CaptureError("the example is a tuple (input, …, target) or a dict of the model's keyword arguments")
+    model, loss_fn = plain_module(model), plain_function(loss_fn)
+    with LOCK:
+        refuse_unknown_gradients(model, optimizer)
+        reach = reach_of(model, loss_fn, optimizer)
+        saved = Saved(reach, model)
+        kept = _optimizer_state(optimizer)
+        TRACING.on = True
+        try:
+            return _captured(model, loss_fn, optimizer, example, reach, compact=compact, lr_input=lr_input, inputs=inputs,
+                             places=places, clip_grad_norm=clip_grad_norm, accumulate=accumulate, ema=ema)  # fmt: skip
+        finally:
+            TRACING.on = False
+            saved.restore()
+            _restore_optimizer(optimizer, kept)
+
+
+TRACING = threading.local()
+"""Has `on` while this thread traces a step."""
+
+
+def _optimizer_state(optimizer: torch.optim.Optimizer) -> tuple[Any, ...]:
+    state, groups = optimizer.state, optimizer.param_groups
+    return state, {p: dict(s) for p, s in state.items()}, groups, [dict(g) for g in groups], list(groups)
+
+
+def _restore_optimizer(optimizer: torch.optim.Optimizer, kept: tuple[Any, ...]) -> None:
+    state, of, groups, contents, members = kept
+    optimizer.state, optimizer.param_groups = state, groups
+    groups[:] = members
+    for group, content in zip(groups, contents):
+        group.clear()
+        group.update(content)
+    for p in [p for p in state if p not in of]:
+        del state[p]
+    for p, content in of.items():
+        if p not in state or state[p].keys() != content.keys() or any(state[p][k] is not v for k, v in content.items()):
+            state[p] = content
+
+
+def reach_of(
+    model: nn.Module, loss_fn: Callable[..., Any] | None, optimizer: torch.optim.Optimizer, without: frozenset[tuple[int, str]] = frozenset()
+) -> Reach:
+    """What the step can reach, the hooks of parameters and of the optimizer included. `without` names attributes that do not count."""
+    hooks: list[tuple[str, Any]] = [(f"hook of {type(optimizer).__name__}", h) for h in hooks_of(optimizer)]
+    for n, p in model.named_parameters():
+        for of in (p._backward_hooks, getattr(p, "_post_accumulate_grad_hooks", None)):
+            hooks += [(f"hook of {n}", h) for h in (of or {}).values()]
+    return Reach(model, loss_fn, hooks, without)
+
+
+def plain_module(model: nn.Module) -> nn.Module:
+    """The module that computes: what torch.compile has made of it computes the same.
+
+    Raises:
+        CaptureError: Several processes or devices share its work.
+    """
+    inner = getattr(model, "_orig_mod", None)
+    if isinstance(inner, nn.Module):
+        model = inner
+    for m in model.modules():
+        kind = type(m).__name__
+        if kind == "OptimizedModule":
+            raise CaptureError("a part of the model is compiled by torch.compile; compile the whole model, or give it as it was before")
+        if isinstance(m, nn.DataParallel):
+            raise CaptureError("the model is in DataParallel, and a step runs on one device; give `model.module`")
+        if kind in ("DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule") or "FSDP" in kind:
+            distributed = torch.distributed
+            if distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1:
+                raise CaptureError(f"the model is in {kind} over several processes, and a step does not exchange gradients; train in one process")
+            raise CaptureError(f"the model is in {kind}; give `model.module`, since a step runs in one process")
+    return model
+
+
+def plain_function(loss_fn: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """The loss function as it was before torch.compile."""
+    if isinstance(loss_fn, nn.Module):
+        return plain_module(loss_fn)
+    return getattr(loss_fn, "_torchdynamo_orig_callable", loss_fn)
+
+
+def refuse_unknown_gradients(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Refuses settings under which PyTorch would do something else, or nothing."""
+    if not torch.is_grad_enabled() or torch.is_inference_mode_enabled():
+        raise CaptureError("gradients are switched off (no_grad or inference_mode) around the step; leave that block")
+    if torch.is_autocast_enabled("cuda"):
+        raise CaptureError("a step is traced on the processor, where autocast for `cuda` does nothing; use torch.autocast('cpu', dtype=…)")
+    if isinstance(inspect.getattr_static(type(optimizer), "param_groups", None), property):
+        raise CaptureError(
+            f"{type(optimizer).__name__} hands over to another optimizer; give that one, as `optimizer.optimizer` where accelerate has prepared it"
+        )
+    own = vars(optimizer).get("step")
+    if own is not None and not hasattr(own, "_wrapped_by_lr_sched"):
+        raise CaptureError("`step` of this optimizer has been replaced; write a class of its own, or a hook")
+
+
+def _captured(
+    model: nn.Module, loss_fn: Callable[..., Any] | None, optimizer: torch.optim.Optimizer, example: Any, reach: Reach, *,
+    compact: bool, lr_input: bool, inputs: frozenset[str], places: bool, **options: Any,
+) -> Captured:  # fmt: skip
     names = {id(p): n for n, p in model.named_parameters()}
     update = update_of(optimizer, names, compact=compact, lr_input=lr_input)
     inside = {id(p) for g in optimizer.param_groups for p in g["params"]}
     trained = [n for n, p in model.named_parameters() if p.requires_grad and id(p) in inside]
-    step = _Step(
-        model, _forward_of(model, loss_fn, example), update, trained, example,
-        clip_grad_norm=clip_grad_norm, accumulate=accumulate, ema=ema,
-    )  # fmt: skip
+    step = _Step(model, loss_fn, update, trained, example, reach, **options)
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-    paths = [(p, v) for p, v in pytree.tree_flatten_with_path(example)[0] if isinstance(v, Tensor)]
-    kept = [*step.params, *step.buffers, *step.state, *update.scalars]
-    batch = batch_names(model, example, loss_fn is not None)
     with mode:
         state = [torch.empty(s.shape, dtype=s.dtype) for s in step.state.values()]
         scalars = [torch.empty(()) for _ in update.scalars]
-    given = [*step.params.values(), *step.buffers.values()]
-    args = [*(_fake(mode, t.detach()) for t in given), *state, *scalars, *(_fake(mode, t) for _, t in paths)]
-    graph = _trace(step, args, compact, places)
-    found = Captured(graph, [*kept, *batch], step.outputs, sources=update.sources)
+    args = [*(_fake(mode, t.detach()) for t in step.real.values()), *state, *scalars, *(_fake(mode, t) for t in step.example)]
+    raw = _traced(step, args, places)
+    found = Captured(
+        _lowered(raw, args, compact, places), step.inputs, step.outputs, loss=step.loss, pairs=dict(step.pairs), tensors=step.tensors,
+        sources={step.name[k]: v for k, v in update.sources.items()}, state={step.name[k]: v for k, v in step.state.items()},
+        attributes=step.attributes, assigned=step.assigned, baked=_baked(raw),
+    )  # fmt: skip
+    found.renamed = any(k != v for k, v in step.name.items()) or any(v != f"{k}_new" for k, v in step.pairs.items()) or step.loss != "loss"
+    _is_settled(step, raw, args, mode)
     _values(found, step)
-    _drop_unused(found, step)
+    _drop_unused(found, step, inputs)
+    return found
+
+
+def _baked(raw: torch.fx.GraphModule) -> list[Tensor]:
+    """Tensors that were there before the trace and whose values the graph holds. To write into one is refused."""
+    found = {}
+    for node in raw.graph.nodes:
+        if node.op == "get_attr" and isinstance(getattr(raw, node.target, None), Tensor):
+            found[node] = getattr(raw, node.target)
+    for node in raw.graph.nodes:
+        if not isinstance(node.target, torch._ops.OpOverload):
+            continue
+        origin = node.args[0] if node.args else None
+        if origin in found and node.target.is_view:
+            found[node] = found[origin]
+        elif node.target._schema.is_mutable and any(a in found for a in node.args if isinstance(a, torch.fx.Node)):
+            written = [a for a, of in zip(node.args, node.target._schema.arguments) if of.alias_info is not None and of.alias_info.is_write]
+            if any(w in found for w in written if isinstance(w, torch.fx.Node)):
+                raise CaptureError(
+                    f"the step writes into a tensor of {_type(found[written[0]])} that is no buffer of the model (a global or a variable of a "
+                    "closure); register it as a buffer"
+                )
+    return list({id(t): t for t in found.values()}.values())
+
+
+def _is_settled(step: _Step, raw: torch.fx.GraphModule, args: list[Tensor], mode: FakeTensorMode) -> None:
+    """Refuses a step that is another one the next time, since the forward pass reads an attribute that it has set."""
+    if not step.assigned and not step.attributes:
+        return
+    first, assigned, attributes = _operators(raw), step.assigned, step.attributes
+    saved = Saved(step.reach, step.model)
+    more = [t for _, t in sorted(((k, step.kept[id(m), k]) for m, k in attributes.values()), key=lambda pair: pair[0])]
+    step.more = [Slot(vars(m), k, k) for m, k in sorted(attributes.values(), key=lambda pair: pair[1])]
+    kept = step.outputs, step.pairs
+    try:
+        for module, key, value in assigned:
+            vars(module)[key] = value
+        again = _traced(step, [*args, *(_fake(mode, t.detach()) for t in more)], False)
+    finally:
+        saved.restore()
+        step.more = []
+    step.outputs, step.pairs = kept
+    # What is set to the same value is not found to be set.
+    if _operators(again) != first or step.assigned:
+        keys = [k for _, k, _ in step.assigned or assigned] + [k for _, k in attributes.values()]
+        raise CaptureError(
+            f"{step.reach.line_of(keys[0])}the forward pass sets `{keys[0]}` and reads it in the next step, which a graph cannot; keep a tensor "
+            "in a buffer (register_buffer), count outside of the step, or run the model once in PyTorch where it is set the first time only"
+        )
+
+
+def _operators(raw: torch.fx.GraphModule) -> list[Any]:
+    """The operators of a trace, in a form that does not depend on names."""
+    raw.graph.eliminate_dead_code()
+    number: dict[torch.fx.Node, Any] = {n: ("input", k) for k, n in enumerate(n for n in raw.graph.nodes if n.op == "placeholder")}
+    found = []
+    for node in raw.graph.nodes:
+        if node.op in ("call_function", "get_attr"):
+            number[node] = len(found)
+            args = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: number[n])
+            found.append((node.op, str(node.target) if node.op == "call_function" else "constant", repr(args)))
     return found
 
 
@@ -303,10 +680,23 @@ def _users_of_views(n: torch.fx.Node) -> Iterator[torch.fx.Node]:
                 yield from _users_of_views(user)
 
 
-def _trace(step: _Step, args: list[Tensor], compact: bool, places: bool) -> torch.fx.GraphModule:
-    try:
+def _traced(step: _Step, args: list[Tensor], places: bool) -> torch.fx.GraphModule:
+    """The step as PyTorch's operators, with those that write in place."""
+    def trace() -> torch.fx.GraphModule:
         with _tracing(), torch.fx.traceback.preserve_node_meta(places):
-            raw = make_fx(step, tracing_table(), "fake", _allow_non_fake_inputs=True)(*args)
+            return make_fx(step, tracing_table(), "fake", _allow_non_fake_inputs=True)(*args)
+
+    try:
+        raw = trace()
+    except _Drawn as drawn:
+        line = ""
+        with contextlib.suppress(_Drawn), lines_of_draws(drawn.moved) as lines:
+            trace()
+        line = f"{lines[0]}: " if lines else ""
+        raise CaptureError(
+            f"{line}the step draws random numbers from `{drawn}`, which would be the same in all steps; draw them outside and give them as a "
+            "part of the batch, or use torch.rand"
+        ) from None
     except CaptureError:
         raise
     except Exception as error:
@@ -316,6 +706,11 @@ def _trace(step: _Step, args: list[Tensor], compact: bool, places: bool) -> torc
             raw.graph.erase_node(node)
     raw.graph.eliminate_dead_code()
     raw.recompile()
+    return raw
+
+
+def _lowered(raw: torch.fx.GraphModule, args: list[Tensor], compact: bool, places: bool) -> torch.fx.GraphModule:
+    """The same without writes in place, as operators that the translation knows."""
     functional = torch.func.functionalize(lambda *a: _Interpreter(raw).run(*a), remove="mutations")
     with _tracing(), torch.no_grad(), torch.fx.traceback.preserve_node_meta(places):
         graph = make_fx(functional, lowering_table(compact), "fake", _allow_non_fake_inputs=True)(*args)
@@ -326,29 +721,37 @@ def _trace(step: _Step, args: list[Tensor], compact: bool, places: bool) -> torc
 
 def _values(found: Captured, step: _Step) -> None:
     """Fills in the values before the first step, without copying those that exist."""
-    real = {**step.params, **step.buffers}
-    found.values.update({n: t.detach() for n, t in real.items() if t.device.type != "meta"})
-    for n, s in step.state.items():
-        if s.value is not None:
-            if s.value.device.type != "meta":
-                found.values[n] = s.value.detach()
-        else:
-            # One element, shown everywhere.
-            found.values[n] = torch.full((), s.fill, dtype=s.dtype).expand(s.shape)
+    found.values.update({n: t.detach() for n, t in step.real.items() if t.device.type != "meta"})
+    for k, s in step.state.items():
+        value = value_of(s, step.real)
+        if value is not None:
+            found.values[step.name[k]] = value
     for n, v in step.update.scalars.items():
-        found.values[n] = torch.tensor(v, dtype=torch.float32)
+        found.values[step.name[n]] = torch.tensor(v, dtype=torch.float32)
+
+
+def value_of(s: StateTensor, real: dict[str, Tensor]) -> Tensor | None:
+    """The value of an optimizer's tensor before the next step; None if it is on the device `meta`."""
+    if s.value is not None:
+        return s.value.detach() if s.value.device.type != "meta" else None
+    if s.is_copy:
+        of = real[s.owner].detach()
+        return of.to(s.dtype) if of.device.type != "meta" else None
+    # One element, shown everywhere.
+    return torch.full((), s.fill, dtype=s.dtype).expand(s.shape)
 
 
 CONSTANT_BYTES = 1 << 20
 """Buffers up to this size that the step does not change are constants of the graph. Masks and tables of positions are smaller."""
 
 
-def _drop_unused(found: Captured, step: _Step) -> None:
+def _drop_unused(found: Captured, step: _Step, as_inputs: frozenset[str]) -> None:
     """Leaves out inputs that nothing uses, and new values that are the old ones."""
     graph = found.graph.graph
     holders = dict(zip((n for n in graph.nodes if n.op == "placeholder"), found.inputs))
     out = next(n for n in graph.nodes if n.op == "output")
     results = list(zip(found.outputs, out.args[0]))
+    of = {new: old for old, new in found.pairs.items()}
 
     def origin(node: Any) -> Any:
         keeps = (torch.ops.aten.clone.default, torch.ops.aten.detach.default, torch.ops.aten.alias.default)
@@ -356,17 +759,23 @@ def _drop_unused(found: Captured, step: _Step) -> None:
             node = node.args[0]
         return node
 
-    changed = [(n, r) for n, r in results if not (n.endswith("_new") and holders.get(origin(r)) == n[:-4])]
+    changed = [(n, r) for n, r in results if not (n in of and holders.get(origin(r)) == of[n])]
     found.outputs = [n for n, _ in changed]
+    found.pairs = {of[n]: n for n in found.outputs if n in of}
     out.args = (tuple(r for _, r in changed),)
     graph.eliminate_dead_code()
-    new = set(found.outputs)
+    trained = set(step.trained)
     for node, name in holders.items():
         value = found.values.get(name)
-        if not node.users:
+        if not node.users and name not in found.pairs:
             graph.erase_node(node)
             found.values.pop(name, None)
-        elif name in step.buffers and f"{name}_new" not in new and value is not None and value.nbytes <= CONSTANT_BYTES:
+        elif (
+            name in step.real and name not in step.tensors.parameters and name not in found.pairs and name not in trained
+            and name not in as_inputs and value is not None and value.nbytes <= CONSTANT_BYTES
+        ):  # fmt: skip
             found.constants[name] = found.values.pop(name)
-    found.inputs = [n for node, n in holders.items() if node in set(graph.nodes)]
+    left = set(graph.nodes)
+    found.inputs = [n for node, n in holders.items() if node in left]
+    found.sources = {n: v for n, v in found.sources.items() if n in found.inputs}
     found.graph.recompile()

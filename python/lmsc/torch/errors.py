@@ -8,12 +8,16 @@ from pathlib import Path
 
 import torch
 
+import lmsc
 
-class CaptureError(Exception):
+
+class CaptureError(lmsc.InputError):
     """The step cannot be written as one graph. The message names the place and the remedy.
 
     `location` is `FILE:LINE` in the caller's code, or None where no line of it was running.
     """
+
+    code = "LMS0220"
 
     def __init__(self, message: str, location: str | None = None) -> None:
         super().__init__(message)
@@ -23,6 +27,8 @@ class CaptureError(Exception):
 class UnsupportedOperator(CaptureError):
     """No translation to ONNX is known for an operator of the step; `operator` is its name."""
 
+    code = "LMS0221"
+
     def __init__(self, operator: str, location: str | None) -> None:
         where = f"{location}: " if location else ""
         super().__init__(
@@ -30,6 +36,12 @@ class UnsupportedOperator(CaptureError):
             location,
         )
         self.operator = operator
+
+
+class StaleError(lmsc.InputError):
+    """The torch objects have been changed where the step has newer values, or in a way that the step cannot take over."""
+
+    code = "LMS0222"
 
 
 _LIBRARIES = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<", "importlib")
@@ -62,6 +74,8 @@ _REMEDIES = {
 
 def capture_error(error: Exception) -> CaptureError:
     """`error`, which was raised while the step was traced, as a message with the caller's line and a remedy."""
+    if isinstance(error, lmsc.Error):
+        return error  # type: ignore[return-value]
     location = caller_line(error)
     remedy = _REMEDIES.get(type(error).__name__, "")
     text = remedy or f"{type(error).__name__}: {error}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 from collections.abc import Callable
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+import lmsc
 import onnx
 from lmsc._progress import EXPORT, Choice, Progress
 
 from .capture import Captured, capture
+from .errors import capture_error
 from .translate import captured
 
 
@@ -74,13 +77,27 @@ def export_step(
             capture, model, loss_fn, optimizer, example, compact=not standard, lr_input=lr_input, clip_grad_norm=clip_grad_norm,
             accumulate=accumulate, ema=ema,
         )  # fmt: skip
-        found, proto = captured(step, compact=not standard, at=at)
+        found, proto = exported(step, compact=not standard, at=at)
         at("write")
         if params is not None:
             write_params(found, params)
         if path is not None:
             onnx.save(proto, os.fspath(path))
         return proto
+
+
+def exported(step: Callable[..., Captured], *, compact: bool, at: Callable[[str], None]) -> tuple[Captured, onnx.ModelProto]:
+    """What `step` captures, and its translation, which says what is kept from step to step where names do not."""
+    try:
+        found, proto = captured(step, compact=compact, at=at)
+    except lmsc.Error:
+        raise
+    except Exception as error:
+        raise capture_error(error) from error
+    if found.renamed:
+        entry = proto.metadata_props.add()
+        entry.key, entry.value = "ai.lmsc.state", json.dumps([[old, new] for old, new in sorted(found.pairs.items())])
+    return found, proto
 
 
 def write_params(found: Captured, path: str | os.PathLike[str]) -> None:

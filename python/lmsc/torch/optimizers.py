@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections import defaultdict
+import threading
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,13 @@ class StateTensor:
     """What every element is before the first step."""
     value: Tensor | None = None
     """The value where the optimizer has run before."""
+    owner: str = ""
+    """The parameter that it belongs to; none of a counter of a group."""
+    key: str = ""
+    """Its name in the state of that parameter."""
+    is_copy: bool = False
+    """Whether it is the parameter before the first step."""
+    group: int = 0
 
 
 class Update:
@@ -43,6 +51,8 @@ class Update:
     scalars: dict[str, float]
     sources: dict[str, tuple[int, str]]
     state: dict[str, StateTensor]
+    hooked = False
+    """Whether hooks of the optimizer run in `apply`. Then the parameters are those that the model has meanwhile."""
 
     def apply(
         self, params: dict[str, Tensor], grads: dict[str, Tensor | None], state: dict[str, Tensor], scalars: dict[str, Tensor]
@@ -62,7 +72,7 @@ def update_of(optimizer: torch.optim.Optimizer, names: dict[int, str], *, compac
                     f"the optimizer has a parameter of shape {tuple(p.shape)} that the model has not; give both the same parameters"
                 )
     kind = type(optimizer)
-    if compact and all(_is_plain(kind, group) for group in optimizer.param_groups):
+    if compact and not hooks_of(optimizer) and all(_is_plain(optimizer, group) for group in optimizer.param_groups):
         return _Compact(optimizer, names, lr_input)
     try:
         return _Traced(optimizer, names, lr_input)
@@ -75,8 +85,20 @@ def update_of(optimizer: torch.optim.Optimizer, names: dict[int, str], *, compac
         raise CaptureError(message) from error
 
 
-def _is_plain(kind: type, group: dict[str, Any]) -> bool:
-    """Whether the update of this group is AdamW, Adam or SGD in single precision, without the options that lmsc has no operator for."""
+def hooks_of(optimizer: torch.optim.Optimizer) -> list[Any]:
+    """What is called before and after each step of the optimizer."""
+    from torch.optim import optimizer as module
+
+    before = {**module._global_optimizer_pre_hooks, **optimizer._optimizer_step_pre_hooks}
+    return [*before.values(), *module._global_optimizer_post_hooks.values(), *optimizer._optimizer_step_post_hooks.values()]
+
+
+def _is_plain(optimizer: torch.optim.Optimizer, group: dict[str, Any]) -> bool:
+    """Whether the update of this group is AdamW, Adam or SGD in single precision, without the options that lmsc has no operator for,
+    and all its parameters have had the same number of steps."""
+    kind = type(optimizer)
+    if len({float(optimizer.state.get(p, {}).get("step", 0)) for p in group["params"] if p.requires_grad}) > 1:
+        return False
     if kind not in (torch.optim.AdamW, torch.optim.Adam, torch.optim.SGD):
         return False
     numbers = all(isinstance(group.get(k, 0.0), (int, float)) for k in ("momentum", "dampening", "weight_decay", "eps"))
@@ -124,12 +146,12 @@ class _Compact(Update):
                 continue
             seen = [optimizer.state.get(p, {}) for p in group["params"]]
             if self._adam:
-                steps = max((float(s["step"]) for s in seen if s), default=0.0)
-                self.state[f"step{suffix}"] = StateTensor(f"step{suffix}", (), torch.int64, steps)
+                steps = max((float(s["step"]) for p, s in zip(group["params"], seen) if s and p.requires_grad), default=0.0)
+                self.state[f"step{suffix}"] = StateTensor(f"step{suffix}", (), torch.int64, steps, group=i)
             for p, s in zip(group["params"], seen):
                 for k in kept:
                     name = f"{names[id(p)]}.{k}"
-                    self.state[name] = StateTensor(name, tuple(p.shape), p.dtype, 0.0, s.get(k))
+                    self.state[name] = StateTensor(name, tuple(p.shape), p.dtype, 0.0, s.get(k), names[id(p)], k, group=i)
 
     def apply(
         self, params: dict[str, Tensor], grads: dict[str, Tensor | None], state: dict[str, Tensor], scalars: dict[str, Tensor]
@@ -173,6 +195,7 @@ class _Traced(Update):
 
     def __init__(self, optimizer: torch.optim.Optimizer, names: dict[int, str], lr_input: bool) -> None:
         self._optimizer, self._names = optimizer, names
+        self.hooked = bool(hooks_of(optimizer))
         self.scalars, self.sources = {}, {}
         for i, group in enumerate(optimizer.param_groups):
             scheduled = ["lr"]
@@ -183,36 +206,70 @@ class _Traced(Update):
                 self.scalars[name] = number_of(group, key)
                 self.sources[name] = (i, key)
         self.state = _state_of(optimizer, names)
+        _compare(self, optimizer, names)
 
     def apply(
         self, params: dict[str, Tensor], grads: dict[str, Tensor | None], state: dict[str, Tensor], scalars: dict[str, Tensor]
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        own = {n: p.detach().clone() for n, p in params.items() if n in set(self._names.values())}
-        replica = _replica(self._optimizer, lambda p: own[self._names[id(p)]], capturable=True)
+        with contextlib.nullcontext() if self.hooked else _without_hooks():
+            return self.run(params, grads, state, scalars, in_place=self.hooked)
+
+    def run(
+        self, params: dict[str, Tensor], grads: dict[str, Tensor | None], state: dict[str, Tensor], scalars: dict[str, Tensor], *,
+        in_place: bool,
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:  # fmt: skip
+        """The step of a replica; hooks run if they are not switched off."""
+        mine = set(self._names.values())
+        own = {n: p if in_place else p.detach().clone() for n, p in params.items() if n in mine}
+        replica = _replica(self._optimizer, lambda p: own[self._names[id(p)]], capturable=True, hooked=in_place)
         for name, (i, key) in self.sources.items():
             group = replica.param_groups[i]
             if key == "beta1":
                 group["betas"] = (scalars[name], *group["betas"][1:])
             else:
                 group[key] = scalars[name]
+        kept: dict[str, dict[str, Tensor]] = defaultdict(dict)
+        for name, t in state.items():
+            kept[self.state[name].owner][self.state[name].key] = t
         for n, p in own.items():
             p.grad = grads.get(n)
             # A parameter without a gradient has no part in the step.
-            if p.grad is not None:
-                prefix = n + "."
-                kept = {s: t.clone() for s, t in state.items() if s.startswith(prefix) and "." not in s[len(prefix) :]}
-                if kept:
-                    replica.state[p] = {s[len(prefix) :]: t for s, t in kept.items()}
+            if p.grad is not None and kept[n]:
+                replica.state[p] = {k: t.clone() for k, t in kept[n].items()}
+        before = [p.grad is not None for p in own.values()]
         with torch.no_grad(), TensorScalars(), _tensor_minimum(type(self._optimizer)):
             replica.step()
+        if in_place and before != [p.grad is not None for p in own.values()]:
+            raise CaptureError("a hook of the optimizer takes gradients away")
         new_state = {f"{n}.{k}": t for n, p in own.items() for k, t in replica.state.get(p, {}).items() if isinstance(t, Tensor)}
-        return {n: p for n, p in own.items() if p.grad is not None}, new_state
+        new = {n: p for n, p in own.items() if p.grad is not None or in_place}
+        if in_place:
+            for p in own.values():
+                p.grad = None
+        return new, {k: t for k, t in new_state.items() if k in self.state}
 
 
-def _replica(optimizer: torch.optim.Optimizer, of: Any, *, capturable: bool) -> torch.optim.Optimizer:
+@contextlib.contextmanager
+def _without_hooks() -> Iterator[None]:
+    """Leaves out the hooks that all optimizers have in common."""
+    from torch.optim import optimizer as module
+
+    kept = [(d, dict(d)) for d in (module._global_optimizer_pre_hooks, module._global_optimizer_post_hooks)]
+    for d, _ in kept:
+        d.clear()
+    try:
+        yield
+    finally:
+        for d, items in kept:
+            d.update(items)
+
+
+def _replica(optimizer: torch.optim.Optimizer, of: Any, *, capturable: bool, hooked: bool = False) -> torch.optim.Optimizer:
     """An optimizer with the options of `optimizer`, without state, over the tensors `of(parameter)`."""
     twin = object.__new__(type(optimizer))
     twin.__dict__.update(optimizer.__dict__)
+    if not hooked:
+        twin.__dict__.update(_optimizer_step_pre_hooks=OrderedDict(), _optimizer_step_post_hooks=OrderedDict())
     # A scheduler has wrapped the method of the instance.
     twin.__dict__.pop("step", None)
     twin.state = defaultdict(dict)
@@ -243,19 +300,35 @@ class _FirstValues(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def _state_of(optimizer: torch.optim.Optimizer, names: dict[int, str]) -> dict[str, StateTensor]:
-    """The tensors that `optimizer` keeps, found by a step of a replica whose parameters are small."""
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    small = {}
+def _small(optimizer: torch.optim.Optimizer, seed: int) -> dict[int, Tensor]:
+    """A small tensor in place of each parameter."""
+    numbers = torch.Generator().manual_seed(seed)
+    found = {}
     for group in optimizer.param_groups:
         for p in group["params"]:
-            small[id(p)] = torch.zeros([min(s, 2) for s in p.shape], dtype=p.dtype)
-            small[id(p)].grad = torch.zeros_like(small[id(p)])
+            size = [min(s, 2) for s in p.shape]
+            found[id(p)] = (torch.rand(size, generator=numbers, dtype=torch.float32) + 0.5).to(p.dtype)
+    return found
+
+
+def _first_state(optimizer: torch.optim.Optimizer, seed: int) -> tuple[dict[int, Tensor], dict[int, dict[str, Any]]]:
+    """Small parameters, and the state of each before it is first changed, found by a step without gradients."""
+    small = _small(optimizer, seed)
+    before = {k: t.clone() for k, t in small.items()}
+    for t in small.values():
+        t.grad = torch.zeros_like(t)
     replica = _replica(optimizer, lambda p: small[id(p)], capturable=False)
-    with torch.no_grad(), _FirstValues() as seen:
+    with torch.no_grad(), _without_hooks(), _FirstValues() as seen:
         replica.step()
-    with FakeTensorMode(), _compiling():
+    return before, {k: {n: seen.first.get(id(v), v) for n, v in replica.state.get(t, {}).items()} for k, t in small.items()}
+
+
+def _state_of(optimizer: torch.optim.Optimizer, names: dict[int, str]) -> dict[str, StateTensor]:
+    """The tensors that `optimizer` keeps, found by steps of replicas whose parameters are small, and differ."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    tries = [_first_state(optimizer, seed) for seed in (1, 2)]
+    with FakeTensorMode(), _compiling(), _without_hooks():
         large = {id(p): torch.empty(p.shape, dtype=p.dtype) for g in optimizer.param_groups for p in g["params"]}
         for t in large.values():
             t.grad = torch.zeros_like(t)
@@ -263,14 +336,10 @@ def _state_of(optimizer: torch.optim.Optimizer, names: dict[int, str]) -> dict[s
         with torch.no_grad(), TensorScalars(), _tensor_minimum(type(optimizer)):
             shaped.step()
     found = {}
-    for group in optimizer.param_groups:
-        if group.get("dampening") and group.get("momentum") and not optimizer.state:
-            raise CaptureError("SGD with dampening has another first step; run one step in PyTorch before the export")
+    for index, group in enumerate(optimizer.param_groups):
         for p in group["params"]:
-            have = optimizer.state.get(p, {})
+            have, own = optimizer.state.get(p, {}), names[id(p)]
             for key, t in shaped.state[large[id(p)]].items():
-                name = f"{names[id(p)]}.{key}"
-                value = replica.state[small[id(p)]].get(key)
                 if not isinstance(t, Tensor):
                     if isinstance(t, (int, float)) and not isinstance(t, bool):
                         raise CaptureError(
@@ -278,21 +347,106 @@ def _state_of(optimizer: torch.optim.Optimizer, names: dict[int, str]) -> dict[s
                             "use an optimizer that keeps it as a tensor"
                         )
                     continue
-                first = seen.first.get(id(value), value)
-                fill = float(first.flatten()[0]) if isinstance(first, Tensor) and first.numel() else 0.0
+                first = [(before[id(p)], state[id(p)].get(key)) for before, state in tries]
+                fill, is_copy = (0.0, False) if isinstance(have.get(key), Tensor) else _begin(optimizer, key, first)
                 given = have.get(key)
-                found[name] = StateTensor(name, tuple(t.shape), t.dtype, fill, given if isinstance(given, Tensor) else None)
+                name = f"{own}.{key}"
+                found[name] = StateTensor(
+                    name, tuple(t.shape), t.dtype, fill, given if isinstance(given, Tensor) else None, own, key, is_copy, index
+                )
     return found
+
+
+def _begin(optimizer: torch.optim.Optimizer, key: str, tries: list[tuple[Tensor, Any]]) -> tuple[float, bool]:
+    """The number that a state begins with, or whether it begins as a copy of its parameter."""
+    values = [t for _, t in tries]
+    if not all(isinstance(t, Tensor) for t in values):
+        return 0.0, False
+    flat = [t.flatten() for t in values]
+    if all(not t.numel() for t in flat):
+        return 0.0, False
+    if all(bool((t == flat[0][0]).all()) for t in flat):
+        return float(flat[0][0]), False
+    if all(t.shape == p.shape and torch.equal(t.to(p.dtype), p) for p, t in tries):
+        return 0.0, True
+    raise CaptureError(
+        f"{type(optimizer).__name__} begins `{key}` with what is neither a constant nor the parameter; run one step in PyTorch before, so that "
+        "it is there"
+    )
+
+
+STEPS = 3
+"""Steps in which the traced form of an optimizer is compared with the optimizer: the first, and those that go on from it."""
+
+
+def _compare(update: _Traced, optimizer: torch.optim.Optimizer, names: dict[int, str]) -> None:
+    """Refuses an optimizer whose update, as it is traced, is not what the optimizer does in consecutive steps."""
+    small, kind = _small(optimizer, 3), type(optimizer).__name__
+    genuine = _replica(optimizer, lambda p: small[id(p)], capturable=False)
+    before = [{k: v for k, v in g.items() if k != "params"} for g in genuine.param_groups]
+    own = {k: v for k, v in vars(genuine).items() if isinstance(v, (int, float))}
+    ours = {names[k]: t.clone() for k, t in small.items()}
+    goes_on = any(len(s) for s in optimizer.state.values())
+    state: dict[str, Tensor] = {}
+    for n, s in update.state.items():
+        of = ours[s.owner]
+        shape = [min(d, 2) for d in s.shape]
+        state[n] = of.to(s.dtype, copy=True) if s.is_copy else torch.full(shape, s.fill, dtype=s.dtype)
+    scalars = {k: torch.tensor(v) for k, v in update.scalars.items()}
+    numbers = torch.Generator().manual_seed(4)
+    for k in range(STEPS):
+        for t in small.values():
+            t.grad = (torch.rand(t.shape, generator=numbers) * 2 - 1).to(t.dtype)
+        grads = {names[i]: t.grad.clone() for i, t in small.items()}
+        with torch.no_grad(), _without_hooks():
+            genuine.step()
+        for now, was in zip(genuine.param_groups, before):
+            counted = [n for n, v in was.items() if not isinstance(v, Tensor) and now.get(n) != v] + [n for n in now if n not in was and n != "params"]
+            if counted:
+                raise CaptureError(f"{kind} counts `{counted[0]}` in `param_groups`, where a graph cannot; use an optimizer that keeps it as a tensor")
+        counted = [n for n, v in own.items() if vars(genuine).get(n) != v]
+        if counted:
+            raise CaptureError(f"{kind} counts `{counted[0]}` in Python, where a graph cannot; use an optimizer that keeps it as a tensor")
+        kept = {n: genuine.state.get(small[i], {}) for i, n in names.items() if i in small}
+        if goes_on and k == 0:
+            # The first step is behind it.
+            state = {n: kept[s.owner][s.key].to(s.dtype, copy=True) for n, s in update.state.items() if isinstance(kept[s.owner].get(s.key), Tensor)}
+            ours = {names[i]: t.detach().clone() for i, t in small.items()}
+            continue
+        with _compiling(), _without_hooks():
+            ours, new = update.run(ours, grads, state, scalars, in_place=False)
+        state.update(new)
+        pairs = [(n, t, ours.get(n)) for n, t in ((names[i], t) for i, t in small.items())]
+        pairs += [(n, kept[s.owner].get(s.key), state.get(n)) for n, s in update.state.items()]
+        wrong = [n for n, a, b in pairs if isinstance(a, Tensor) and not _near(a, b)]
+        if wrong and k == 0:
+            raise CaptureError(f"the first step of {kind} is another one than those that follow (`{wrong[0]}`); run one step in PyTorch before")
+        if wrong:
+            raise CaptureError(f"the update of {kind} depends on something that a graph has not: `{wrong[0]}` differs in step {k + 1}")
+
+
+def _near(a: Tensor, b: Tensor | None) -> bool:
+    if b is None or a.shape != b.shape:
+        return False
+    rough = 2e-2 if a.dtype in (torch.bfloat16, torch.float16) else 1e-4
+    return torch.allclose(a.double(), b.double(), rtol=rough, atol=rough / 10, equal_nan=True)
+
+
+LOCK = threading.RLock()
+"""Held while a step is traced: what is patched for it is patched once, and by one thread."""
 
 
 @contextlib.contextmanager
 def _compiling() -> Iterator[None]:
-    """Makes torch.compiler.is_compiling() true: optimizers then keep counters as tensors on every device."""
-    was, torch.compiler.is_compiling = torch.compiler.is_compiling, lambda: True
-    try:
-        yield
-    finally:
-        torch.compiler.is_compiling = was
+    """Makes torch.compiler.is_compiling() true in this thread: optimizers then keep counters as tensors on every device."""
+    thread = threading.get_ident()
+    with LOCK:
+        was = torch.compiler.is_compiling
+        torch.compiler.is_compiling = lambda: threading.get_ident() == thread or was()
+        try:
+            yield
+        finally:
+            torch.compiler.is_compiling = was
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +19,11 @@ import lmsc
 from lmsc import Compiled, InputError, Plan, Session
 from lmsc._progress import COMPILE, EXPORT, Choice, Progress
 
-from .capture import Captured, batch_names, capture
-from .errors import CaptureError
-from .optimizers import number_of
-from .translate import captured
+from .capture import TRACING, Captured, batch_names, capture, plain_function, plain_module, reach_of, value_of
+from .errors import CaptureError, StaleError
+from .export import exported
+from .optimizers import number_of, update_of
+from .reach import Ours, Watch, difference, fingerprint, tensors_in
 
 _Key = tuple[Any, ...]
 
@@ -36,15 +38,45 @@ class _Shape:
     """The input of each tensor of the batch; None where the step does not read it."""
 
 
+class _Fresh(Ours):
+    """A hook that brings a module or an optimizer up to date before it is read."""
+
+    def __init__(self, step: TrainStep) -> None:
+        self._step = weakref.ref(step)
+
+    def __call__(self, *_: Any) -> None:
+        step = self._step()
+        if step is not None and not getattr(TRACING, "on", False):
+            step._refresh()
+
+    def __reduce__(self) -> Any:
+        # A copy of the module has present values, and nothing to do with the step.
+        self()
+        return _Copied, ()
+
+
+class _Copied(Ours):
+    """The hook in a copy of a module: it does nothing."""
+
+    def __call__(self, *_: Any) -> None:
+        return None
+
+
+_STEPS: weakref.WeakSet[TrainStep] = weakref.WeakSet()
+"""All steps, which may have tensors in common."""
+
+
 class TrainStep:
     """A training step of a module, a loss and a `torch.optim` optimizer that runs in lmsc, within a budget of memory.
 
     Parameters, buffers and optimizer state are copied once, and are kept by the step from then on; `sync` copies them back into
-    the torch objects. The learning rate, and a momentum that a scheduler moves, are read from `optimizer.param_groups` at each
-    call. The optimizer's own `step` and `zero_grad` are not called.
+    the torch objects. Hooks do so before the model or a part of it is called, `state_dict()` of either is taken, or the model is copied
+    or saved; a parameter that is read directly has the value of the last `sync`. The learning rate, and a momentum that a scheduler
+    moves, are read from `optimizer.param_groups` at each call. The optimizer's own `step` and `zero_grad` are not called.
 
-    A batch of another shape is planned when it comes first; the state moves over. A change of a number in `param_groups` that the
-    graph holds as a constant, such as `weight_decay`, or of `model.training`, does the same.
+    A batch of another shape is planned when it comes first; the state moves over. Each call looks at what the step was captured from:
+    attributes, flags and hooks of modules, variables that `forward` and the loss function name, numbers in `param_groups`, autocast. If
+    one has changed, the step is captured anew. Tensors that were written in PyTorch are taken over.
 
     Args:
         model: The module, in the mode in which it is to run.
@@ -62,7 +94,7 @@ class TrainStep:
         options: Further arguments of `lmsc.compile`, such as `planner`, `effort`, `target` and `host_budget`.
 
     Raises:
-        CaptureError: The step cannot be written as one graph.
+        CaptureError: The step cannot be written as one graph; `code` says of which kind the reason is.
         lmsc.Refusal: It does not fit into the budget, or there is no such device.
 
     >>> import torch
@@ -85,7 +117,7 @@ class TrainStep:
         *,
         example: tuple[Any, ...] | list[Any] | dict[str, Any],
         budget: str | int | None = None,
-        device: str = "host",
+        device: str | torch.device = "host",
         clip_grad_norm: float | None = None,
         accumulate: int = 1,
         ema: float | None = None,
@@ -96,18 +128,110 @@ class TrainStep:
         **options: Any,
     ) -> None:
         self.model, self.loss_fn, self.optimizer = model, loss_fn, optimizer
-        self._device, self._max_shapes, self._cache, self._progress = device, max_shapes, cache, progress
-        target = "host" if device == "host" else device.partition("+")[0].replace("cuda", "auto")
+        self._device, self._max_shapes, self._cache, self._progress = _device(device), max_shapes, cache, progress
+        target = "host" if self._device == "host" else self._device.partition("+")[0].replace("cuda", "auto")
         self._options = {"budget": budget, "target": target, **options}
         self._capture = {"clip_grad_norm": clip_grad_norm, "accumulate": accumulate, "ema": ema}
         self._shapes: dict[_Key, _Shape] = {}
         self._seed = torch.initial_seed() % (1 << 63) if seed is None else seed
+        self._inputs: frozenset[str] = frozenset()
+        self._without: frozenset[tuple[int, str]] = frozenset()
+        self._worlds: dict[tuple[Any, ...], int] = {}
+        self._is_stale, self._count = False, 0
+        self._print: tuple[Any, ...] = ()
+        self._before: tuple[Any, ...] = ()
         example = tuple(example) if isinstance(example, list) else example
         self._names = list(example) if isinstance(example, dict) else None
+        self._see()
         key, _ = self._key(example)
         self._shape = self._planned(key, example)
+        key, _ = self._key(example)
+        self._shapes = {key: self._shape}
         self._current = key
         self._session = self._opened(self._shape, {}, 0)
+        self._register()
+        self._see()
+        _STEPS.add(self)
+
+    def _register(self) -> None:
+        """Hooks that bring the torch objects up to date before they are read."""
+        fresh, handles = _Fresh(self), []
+        for module in plain_module(self.model).modules():
+            handles += [module.register_forward_pre_hook(fresh), module.register_state_dict_pre_hook(fresh)]
+            for name in ("_parameters", "_buffers"):
+                # Behind the hooks: a copy is made in this order.
+                vars(module)[name] = vars(module).pop(name)
+        handles.append(self.optimizer.register_state_dict_pre_hook(fresh))
+        weakref.finalize(self, lambda: [h.remove() for h in handles])
+
+    # What the step was captured from.
+
+    def _see(self) -> None:
+        """Takes the present state of all that the step reaches as the one that is known."""
+        model, loss_fn = plain_module(self.model), plain_function(self.loss_fn)
+        self._reach = reach_of(model, loss_fn, self.optimizer, self._without)
+        hooks: list[Any] = [self.optimizer._optimizer_step_pre_hooks, self.optimizer._optimizer_step_post_hooks]
+        for p in model.parameters():
+            hooks += [h for h in (p._backward_hooks, getattr(p, "_post_accumulate_grad_hooks", None)) if h is not None]
+        state = [t for s in self.optimizer.state.values() for t in s.values() if isinstance(t, Tensor)]
+        tensors = {id(t): t for t in (*tensors_in(self._reach), *model.parameters(), *model.buffers(), *state)}
+        self._watch = Watch(self._reach, list(tensors.values()), [*hooks, self.optimizer.state, *self.optimizer.state.values()])
+        self._print = fingerprint(self._reach)
+        self._world = self._worlds.setdefault(self._print, len(self._worlds))
+
+    def _look(self) -> None:
+        """Notices what has changed in PyTorch since the last step, and takes over tensors that were written.
+
+        Raises:
+            StaleError: They were written while the step had newer values.
+        """
+        ids = self._shape.found.tensors.all().values()
+        for other in list(_STEPS) if len(_STEPS) > 1 else ():
+            if other is not self and other._is_stale and {id(t) for t in ids} & {id(t) for t in other._shape.found.tensors.all().values()}:
+                other.sync()
+        state = self.optimizer.state
+        kept = tuple(map(id, state.values())), id(state)
+        same = self._watch.is_same()
+        written = self._watch.written()
+        if same and not written and kept == self._kept:
+            return
+        self._written(written, kept != self._kept)
+        if not same or kept != self._kept:
+            self._before = self._print
+            self._see()
+        self._rebase()
+
+    def _rebase(self) -> None:
+        """The present tensors are those that the step has."""
+        self._kept = tuple(map(id, self.optimizer.state.values())), id(self.optimizer.state)
+        self._watch.versions = self._watch.versions_now()
+
+    def _written(self, tensors: list[Tensor], new_state: bool) -> None:
+        names = {id(t): n for n, t in self._shape.found.tensors.all().items()}
+        names.update({id(t): f"{n} of the optimizer" for s in self.optimizer.state.values() for n, t in s.items() if isinstance(t, Tensor)})
+        mine = [names[id(t)] for t in tensors if id(t) in names]
+        moves = [n for n in mine if n in self._session.variables or n.endswith(" of the optimizer")]
+        if new_state and not moves:
+            moves = ["the state of the optimizer"]
+        if moves and self._is_stale:
+            raise StaleError(
+                f"`{moves[0]}` was written in PyTorch after step {self.steps}, whose values are in the step: call `sync()` before you write, "
+                "or `load()` after it, if all was written"
+            )
+        fixed = [n for n in mine if any(n in s.found.constants for s in self._shapes.values())]
+        baked = {id(t) for s in self._shapes.values() for t in s.found.baked}
+        if fixed or any(id(t) in baked for t in tensors):
+            # The graphs have the old values.
+            self._inputs |= frozenset(fixed)
+            self._refuse_further(self._print)
+            self._count += 1
+            self._shapes = {}
+            self._current = ()
+        if moves:
+            self.load()
+        else:
+            found = self._shape.found.tensors.all()
+            self._session.set({n: found[n].detach() for n in mine if n in self._session.inputs})
 
     # Planning, once per shape.
 
@@ -121,42 +245,55 @@ class TrainStep:
             tensors = [v for v in leaves if isinstance(v, Tensor)]
             shape = (spec, *(None if isinstance(v, Tensor) else repr(v) for v in leaves))
         types = tuple((t.shape, t.dtype) for t in tensors)
-        return (shape, types, self._constants(), self.model.training), tensors
+        return (shape, types, (self._constants(), self._world, _mode())), tensors
 
     def _constants(self) -> _Key:
-        """The numbers of `param_groups` that the graph holds."""
+        """The numbers of `param_groups` that the graph holds, and which parameters are there."""
         moving = {"lr", "initial_lr", "params", "max_lr", "min_lr", "base_momentum", "max_momentum"}
         groups = []
         for group in self.optimizer.param_groups:
             skipped = moving
             if "max_momentum" in group:
                 skipped = moving | {"betas" if "betas" in group else "momentum"}
-            groups.append(tuple((k, v) for k, v in group.items() if k not in skipped and isinstance(v, (int, float, tuple, bool))))
+            numbers = tuple((k, v) for k, v in group.items() if k not in skipped and isinstance(v, (int, float, tuple, bool)))
+            groups.append((numbers, tuple(map(id, group["params"]))))
         return tuple(groups)
 
-    def _planned(self, key: _Key, batch: Any) -> _Shape:
-        if len(self._shapes) >= self._max_shapes:
+    def _refuse_further(self, before: tuple[Any, ...]) -> None:
+        """Refuses to capture the step again and again."""
+        if self._count + len(self._shapes) >= self._max_shapes:
+            what = difference(before, self._print) if before != self._print else "the batch, or a constant of the optimizer"
             raise InputError(
-                f"the batch has another shape than the {len(self._shapes)} that are planned, or a constant of the optimizer has changed; "
-                "pad batches to few shapes, drop the last one of a loader, or give a larger max_shapes"
+                f"the batch has another shape than the {self._max_shapes} that are planned, or something that the graph holds has changed "
+                f"({what}); pad batches to few shapes, drop the last one of a loader, give numbers that change as tensors of the batch, or give "
+                "a larger max_shapes"
             )
+
+    def _planned(self, key: _Key, batch: Any) -> _Shape:
+        self._refuse_further(self._before)
         with Progress(self._progress, (*EXPORT[:2], *COMPILE)) as at:
             step = functools.partial(
-                capture, self.model, self.loss_fn, self.optimizer, batch, compact=True, lr_input=True, **self._capture
+                capture, self.model, self.loss_fn, self.optimizer, batch, compact=True, lr_input=True, inputs=self._inputs, **self._capture
             )
-            found, proto = captured(step, compact=True, at=at)
-            missing = [n for n in found.inputs if n in self._persistent(found, batch) and n not in found.values]
+            found, proto = exported(step, compact=True, at=at)
+            have = {*found.values, *found.constants}
+            missing = [n for n in found.inputs if n in self._persistent(found, batch) and n not in have]
             if missing:
                 raise CaptureError(f"`{missing[0]}` has no value: it is on the device `meta`; materialize the model first")
             model = proto.SerializeToString()
-            names = batch_names(self.model, batch, self.loss_fn is not None)
+            names = batch_names(plain_module(self.model), batch, self.loss_fn is not None)
             taken = set(found.inputs)
-            self._shapes[key] = shape = _Shape(found, self._compiled(model, at), [n if n in taken else None for n in names])
+            shape = _Shape(found, self._compiled(model, at), [n if n in taken else None for n in names])
+        unread = {(id(m), k) for m, k in found.attributes.values()} | {(id(m), k) for m, k, _ in found.assigned}
+        if unread - self._without:
+            self._without |= unread
+            self._see()
+        self._shapes[key] = shape
         return shape
 
     def _persistent(self, found: Captured, batch: Any) -> set[str]:
         """The inputs that are no part of a batch."""
-        return set(found.inputs) - set(batch_names(self.model, batch, self.loss_fn is not None))
+        return set(found.inputs) - set(batch_names(plain_module(self.model), batch, self.loss_fn is not None))
 
     def _compiled(self, model: bytes, progress: Progress) -> Compiled:
         if self._cache is None or self._options["budget"] is None:
@@ -184,6 +321,7 @@ class TrainStep:
         values = {**shape.found.values, **state}
         names = {*session.inputs, *session.variables} - set(shape.found.sources)
         session.load_state({n: v for n, v in values.items() if n in names})
+        self._rebase()
         return session
 
     # Running.
@@ -198,24 +336,42 @@ class TrainStep:
         if self._names is None and named or self._names is not None and (batch or named.keys() != set(self._names)):
             raise InputError("the batch is given as the example was: by position for a tuple, by the same keywords for a dict")
         whole: Any = batch if self._names is None else {n: named[n] for n in self._names}
+        self._look()
         key, tensors = self._key(whole)
         if key != self._current:
             self._move(key, whole)
         shape, groups = self._shape, self.optimizer.param_groups
         feeds: dict[str, Any] = {n: t for n, t in zip(shape.names, tensors) if n is not None}
+        fed = dict(self._fed)
         for name, (index, of) in shape.found.sources.items():
             number = number_of(groups[index], of)
-            if self._fed.get(name) != number:
-                feeds[name] = self._fed[name] = number
-        results = self._session.step(feeds, fetch=("loss",))
+            if fed.get(name) != number:
+                feeds[name] = fed[name] = number
+        found = shape.found
+        self._is_stale = True
+        results = self._session.step(feeds, fetch=(found.loss, *found.attributes))
+        self._fed = fed
+        for name, (module, attribute) in found.attributes.items():
+            vars(module)[attribute] = _tensor(results[name])
+        for module, attribute, value in found.assigned:
+            vars(module)[attribute] = value
         # Schedulers warn where they are stepped before the optimizer.
         self.optimizer._opt_called = True  # type: ignore[attr-defined]
-        return _tensor(results["loss"])
+        return _tensor(results[found.loss])
 
     def _move(self, key: _Key, batch: Any) -> None:
-        """Goes on with the step for another shape."""
-        shape = self._shapes.get(key) or self._planned(key, batch)
-        state, steps = self._session.state(), self._session.steps
+        """Goes on with the step for another shape, or of what the model has become."""
+        if self._current and key[2] == self._current[2]:
+            shape = self._shapes.get(key) or self._planned(key, batch)
+            state, steps = self._session.state(), self._session.steps
+        else:
+            # By way of the torch objects, since the optimizer may keep other things now.
+            self._refresh()
+            shape = self._shapes.get(key) or self._planned(key, batch)
+            averages = {n for n, s in self._shape.found.state.items() if s.key == "ema" and n in self._session.variables}
+            state, steps = {**self._present(shape.found), **self._session.get(averages)}, self._session.steps
+        key, _ = self._key(batch)
+        self._shapes.setdefault(key, shape)
         # The memory of one step is given back before that of the other is taken.
         del self._session
         self._session = self._opened(shape, state, steps)
@@ -224,7 +380,8 @@ class TrainStep:
     @property
     def outputs(self) -> dict[str, Tensor]:
         """What the last step gave besides the loss: further results of the loss function, and `grad_norm` where gradients are clipped."""
-        names = [n for n in self._session.outputs if n != "loss"]
+        found = self._shape.found
+        names = [n for n in self._session.outputs if n != found.loss and n not in found.attributes]
         return {n: _tensor(a) for n, a in self._session.get(names).items()}
 
     @property
@@ -256,38 +413,58 @@ class TrainStep:
     @torch.no_grad()
     def sync(self) -> None:
         """Copies parameters, buffers and the optimizer's state back into the torch objects, bit for bit."""
-        values = self._tensors()
-        own = {**dict(self.model.named_parameters()), **dict(self.model.named_buffers())}
+        values, found = self._tensors(), self._shape.found
+        own = found.tensors.all()
         for name, tensor in own.items():
             if name in values:
                 tensor.copy_(values[name])
-        names = {id(p): n for n, p in self.model.named_parameters()}
-        single = len(self.optimizer.param_groups) == 1
-        for index, group in enumerate(self.optimizer.param_groups):
-            counter = values.get("step" if single else f"step.{index}")
-            for p in group["params"]:
-                prefix = names[id(p)] + "."
-                mine = {n[len(prefix) :]: t for n, t in values.items() if n.startswith(prefix) and "." not in n[len(prefix) :]}
-                mine = {k: t for k, t in mine.items() if k != "ema" and prefix + k not in own}
-                if counter is not None and mine:
-                    mine["step"] = counter.to(torch.get_default_dtype() if p.dtype != torch.float64 else torch.float64)
-                state = self.optimizer.state[p] if mine else {}
-                for key, tensor in mine.items():
-                    have = state.get(key)
-                    if isinstance(have, Tensor) and have.dtype == tensor.dtype and have.shape == tensor.shape:
-                        have.copy_(tensor)
-                    else:
-                        state[key] = tensor.to(p.device if key != "step" else "cpu", copy=True)
+        counters = {s.group: values[n] for n, s in found.state.items() if not s.owner and n in values}
+        for name, of in found.state.items():
+            if not of.owner or of.key == "ema" or name not in values:
+                continue
+            p = own[of.owner]
+            state = self.optimizer.state[p]
+            mine = {of.key: values[name]}
+            if of.group in counters:
+                mine["step"] = counters[of.group].to(torch.get_default_dtype() if p.dtype != torch.float64 else torch.float64)
+            for key, tensor in mine.items():
+                have = state.get(key)
+                if isinstance(have, Tensor) and have.dtype == tensor.dtype and have.shape == tensor.shape:
+                    have.copy_(tensor)
+                else:
+                    state[key] = tensor.to(p.device if key != "step" else "cpu", copy=True)
+        self._is_stale = False
+        self._see()
+        self._rebase()
+
+    def _refresh(self) -> None:
+        if self._is_stale:
+            self.sync()
 
     def load(self) -> None:
         """Takes parameters, buffers and the optimizer's state from the torch objects, after they were changed there."""
-        fresh = capture_values(self)
+        fresh = self._present(self._shape.found)
         names = {*self._session.inputs, *self._session.variables}
         self._session.load_state({n: v for n, v in fresh.items() if n in names})
+        self._is_stale = False
+        self._rebase()
+
+    def _present(self, found: Captured) -> dict[str, Tensor]:
+        """The present values of the torch objects, by the names of the inputs of a step."""
+        names = {id(p): n for n, p in plain_module(self.model).named_parameters()}
+        update = update_of(self.optimizer, names, compact=True, lr_input=True)
+        real = found.tensors.all()
+        values = {n: t.detach() for n, t in real.items()}
+        for name, of in found.state.items():
+            value = value_of(update.state[of.name], real) if of.name in update.state else None
+            if value is not None:
+                values[name] = value
+        return values
 
     def ema(self) -> dict[str, Tensor]:
         """The moving averages of parameters, by the parameters' names; empty without `ema=`."""
-        return {n.removesuffix(".ema"): t for n, t in self._tensors().items() if n.endswith(".ema")}
+        state = self._shape.found.state
+        return {state[n].owner: t for n, t in self._tensors().items() if n in state and state[n].key == "ema"}
 
     def state_dict(self) -> dict[str, Any]:
         """All that the next step follows from, besides its batch and `param_groups`: variables, number of steps and seed."""
@@ -302,9 +479,10 @@ class TrainStep:
         missing = [n for n in self._session.variables if n not in state["variables"]]
         if missing:
             raise InputError(f"the state lacks {len(missing)} variables of the step, `{missing[0]}` first")
+        seed, steps = int(state["seed"]), int(state["steps"])
         self._session.load_state(state["variables"])
-        self._seed = int(state["seed"])
-        self._session.steps, self._session.seed = int(state["steps"]), self._seed
+        self._is_stale, self._seed = True, seed
+        self._session.steps, self._session.seed = steps, seed
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a checkpoint, as `lmsc run --save` does."""
@@ -313,7 +491,11 @@ class TrainStep:
     def resume(self, path: str | os.PathLike[str]) -> None:
         """Goes on from a checkpoint of `save`."""
         self._session.resume(path)
+        self._is_stale = True
         self._seed = self._session.seed
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        raise TypeError("a TrainStep has a device's state, and is not copied: save `state_dict()`, and make another one from the model")
 
     def __repr__(self) -> str:
         return f"<lmsc.torch.TrainStep of {type(self.model).__name__} on {self._device}: {self.steps} steps, {self.plan!r}>"
@@ -329,13 +511,15 @@ def _tensor(array: Any) -> Tensor:
     return torch.from_numpy(array)
 
 
-def capture_values(step: TrainStep) -> dict[str, Tensor]:
-    """The present values of the torch objects of a step, by the names of its inputs."""
-    from .optimizers import update_of
+def _device(device: str | torch.device) -> str:
+    """The name of a device; PyTorch's names count as well."""
+    name = str(device)
+    return "host" if name in ("cpu", "cpu:0") else name
 
-    names = {id(p): n for n, p in step.model.named_parameters()}
-    update = update_of(step.optimizer, names, compact=True, lr_input=True)
-    values = {n: t.detach() for n, t in [*step.model.named_parameters(), *step.model.named_buffers()]}
-    for name, kept in update.state.items():
-        values[name] = kept.value if kept.value is not None else torch.full((), kept.fill, dtype=kept.dtype).expand(kept.shape)
-    return values
+
+def _mode() -> _Key:
+    """PyTorch's settings around the call that a graph depends on."""
+    return (
+        torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"), torch.is_autocast_enabled("cuda"), torch.is_grad_enabled(),
+        torch.is_inference_mode_enabled(), torch.get_default_dtype(),
+    )  # fmt: skip
