@@ -4,11 +4,12 @@ use std::iter::zip;
 
 use foldhash::HashSet;
 
-use crate::{Attr, Bytes, Data, Def, ElementType, Graph, Node, NodeId, TensorType, ValueId, ops};
+use crate::{Attr, Bytes, Data, ElementType, Graph, Node, NodeId, TensorType, ValueId, ops};
 
 /// The values of a graph that are integers known without running it: the rule by which constants are folded.
 ///
-/// These values are known: initializers that no input and no update replaces; results of `Constant`, `Shape` and `Size`; and results of
+/// These values are known: initializers that no input and no update replaces; results of `Constant`; results of `Shape` and `Size` of
+/// values whose extents depend on no default of an input ([`Variability`]); and results of
 /// `Identity`, `Reshape`, `Flatten`, `Squeeze`, `Unsqueeze`, `Cast`, `Neg`, `Add`, `Sub`, `Mul`, `Div`, `Min`, `Max`, `Concat`, `Gather` and
 /// `Slice` whose operands are known. They are integers of 32 or 64 bits, computed without overflow, of at most
 /// [`Constants::LARGEST`] bytes. Operands of `Concat`, `Gather` and `Slice` have one dimension. No other value is known.
@@ -18,6 +19,43 @@ pub struct Constants {
     known: Vec<Option<Data>>,
 }
 
+/// The values of a graph that change with the defaults of its inputs, which a caller may replace.
+///
+/// The elements of a value change if it is such an input, or if a node computes it from elements or extents that change. Its extents
+/// may change if a node computes it from a value whose extents may change; or from a value whose elements change, and the node's
+/// operator is one that may make extents of them: all but those of ONNX that read floats as numbers to compute with.
+struct Variability {
+    /// By value, whether its elements change, and whether its extents may.
+    of: Vec<(bool, bool)>,
+}
+
+impl Variability {
+    fn of(graph: &Graph) -> Variability {
+        let mut found = Variability { of: vec![(false, false); graph.value_capacity()] };
+        graph.defaults().for_each(|value| found.of[value.as_u32() as usize].0 = true);
+        if graph.defaults().next().is_none() {
+            return found;
+        }
+        for &id in graph.order() {
+            let node = graph.node(id);
+            let (mut elements, mut extents) = (false, false);
+            for value in node.reads() {
+                let (of_elements, of_extents) = found.of[value.as_u32() as usize];
+                elements |= of_extents || of_elements && !node.op.effects().shape_only;
+                let is_float = graph.value(value).ty.as_tensor().is_some_and(|ty| ty.element.is_float());
+                let computes = is_float && !ops::makes_extents_of_floats(node);
+                extents |= of_extents || of_elements && !node.op.effects().shape_only && !computes;
+            }
+            node.defines().for_each(|value| found.of[value.as_u32() as usize] = (elements, extents));
+        }
+        found
+    }
+
+    fn has_open_extents(&self, value: ValueId) -> bool {
+        self.of[value.as_u32() as usize].1
+    }
+}
+
 impl Constants {
     /// Larger values are not known: shapes and indices are small, and the work is bounded by the number of nodes.
     pub const LARGEST: Bytes = Bytes(1 << 16);
@@ -25,6 +63,7 @@ impl Constants {
     /// The known values of the graph.
     pub fn of(graph: &Graph) -> Constants {
         let mut constants = Constants { known: vec![None; graph.value_capacity()] };
+        let variability = Variability::of(graph);
         let mut changing: HashSet<ValueId> = graph.inputs.iter().copied().collect();
         changing.extend(graph.order().iter().flat_map(|&id| &graph.node(id).updates).map(|u| u.variable));
         for initializer in &graph.initializers {
@@ -36,7 +75,10 @@ impl Constants {
             }
         }
         for &id in graph.order() {
-            if let (&[Some(result)], Some(data)) = (&graph.node(id).results[..], constants.folded(graph, id))
+            let node = graph.node(id);
+            let varies = node.operands.iter().flatten().any(|&operand| variability.has_open_extents(operand));
+            if let (&[Some(result)], Some(data), false) =
+                (&node.results[..], constants.folded(graph, id), varies)
             {
                 constants.known[result.as_u32() as usize] = Some(data);
             }
@@ -47,11 +89,6 @@ impl Constants {
     /// The bytes of the value, if it is known.
     pub fn get(&self, value: ValueId) -> Option<&Data> {
         self.known.get(value.as_u32() as usize)?.as_ref()
-    }
-
-    /// Whether a node computes the value, and it is known.
-    pub(crate) fn is_folded(&self, graph: &Graph, value: ValueId) -> bool {
-        matches!(graph.def(value), Def::Result(..)) && self.get(value).is_some()
     }
 
     /// The bytes of the node's only result, if they are known.

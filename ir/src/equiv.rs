@@ -24,12 +24,15 @@
 //! names of nodes, unless they determine a seed, names of values within the graph, the order, control edges, places.
 //!
 //! [`check_cleaned`] also allows the changes of a clean-up: the rewritten graph may lack nodes on which no output and no variable
-//! depends, and the computation of a value that [`Constants`] knows may differ. The check still proves that outputs and variables are
+//! depends, and the computation of an integer that follows from constants and shapes alone may differ: both
+//! graphs are evaluated here, by code that shares nothing with the pass that folds constants (`known.rs`). The check still proves that outputs and variables are
 //! equal, and that every other node of the rewritten graph is in the original.
 //!
 //! Equivalence is not sufficient for a correct rewriting. That the old value of a variable is read before the node that
 //! overwrites it, that every value is in its reader's memory, and that no byte is reused too early are invariants of a single
 //! graph.
+
+mod known;
 
 use std::fmt;
 use std::hash::BuildHasher;
@@ -39,10 +42,11 @@ use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use hashbrown::HashTable;
 use smallvec::SmallVec;
 
+use self::known::Known;
 use crate::ranges::{copied_elements, joined_elements, range_type};
 use crate::words::count;
 use crate::{
-    Attr, Constants, Data, Def, ElementType, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update,
+    Attr, Data, Def, ElementType, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update,
     ValueId, ops,
 };
 
@@ -343,7 +347,7 @@ fn was(new: &Option<String>, old: &Option<String>) -> String {
 /// assert_eq!(equiv::check(&a, &b).unwrap().swaps, 2);
 /// ```
 pub fn check(original: &Graph, rewritten: &Graph) -> Result<Equivalence, Difference> {
-    let nothing = Constants::default();
+    let nothing = Known::default();
     compare((original, &nothing), (rewritten, &nothing), &|_| true)
 }
 
@@ -369,13 +373,13 @@ pub fn check(original: &Graph, rewritten: &Graph) -> Result<Equivalence, Differe
 /// assert!(equiv::check_cleaned(&a, &c).is_err());
 /// ```
 pub fn check_cleaned(original: &Graph, rewritten: &Graph) -> Result<Equivalence, Difference> {
-    let [known, known_there] = [original, rewritten].map(Constants::of);
+    let [known, known_there] = [original, rewritten].map(Known::of);
     let needed = needed(original, &known);
     compare((original, &known), (rewritten, &known_there), &|id| needed[id.as_u32() as usize])
 }
 
 /// By node, whether an output or a variable depends on it, or whether it may have other effects.
-fn needed(graph: &Graph, known: &Constants) -> Vec<bool> {
+fn needed(graph: &Graph, known: &Known) -> Vec<bool> {
     let mut needed = vec![false; graph.node_capacity()];
     let need = |needed: &mut Vec<bool>, value: ValueId| {
         if let Some(producer) = graph.producer(value).filter(|_| !known.is_folded(graph, value)) {
@@ -395,8 +399,8 @@ fn needed(graph: &Graph, known: &Constants) -> Vec<bool> {
 
 /// Compares two graphs, each with its known values. Nodes of the original that are not `needed` may be missing.
 fn compare<'g>(
-    (original, known): (&'g Graph, &'g Constants),
-    (rewritten, known_there): (&'g Graph, &'g Constants),
+    (original, known): (&'g Graph, &'g Known),
+    (rewritten, known_there): (&'g Graph, &'g Known),
     needed: &dyn Fn(NodeId) -> bool,
 ) -> Result<Equivalence, Difference> {
     ports(Port::Input, (original, &original.inputs), (rewritten, &rewritten.inputs))?;
@@ -809,7 +813,7 @@ struct Walk<'g> {
 impl<'g> Walk<'g> {
     fn new(
         table: &mut Table<'g>,
-        (graph, known): (&'g Graph, &'g Constants),
+        (graph, known): (&'g Graph, &'g Known),
         side: Side,
     ) -> Result<Walk<'g>, Difference> {
         let mut walk = Walk {
@@ -923,7 +927,7 @@ impl<'g> Walk<'g> {
     fn define_results(
         &mut self,
         table: &mut Table<'g>,
-        known: &'g Constants,
+        known: &'g Known,
         id: NodeId,
         Numbers { class, function }: Numbers,
     ) -> Result<(), String> {

@@ -147,7 +147,7 @@ pub struct Value {
     pub place: Place,
 }
 
-/// A constant of the file.
+/// A constant of the file, or the default of an input.
 #[derive(Clone, Debug)]
 pub struct Initializer {
     /// The value that it defines.
@@ -279,11 +279,12 @@ pub struct Graph {
     pub name: String,
     /// Version by domain.
     pub opsets: BTreeMap<String, i64>,
-    /// Values that the caller provides, in the caller's order.
+    /// Values that the caller provides, in the caller's order. One with a default, which the caller may leave out, is among
+    /// `initializers`, too: its bytes there are the default, and no constant of the step.
     pub inputs: Vec<ValueId>,
     /// Values that the caller gets, in the caller's order.
     pub outputs: Vec<ValueId>,
-    /// Constants of the file.
+    /// Constants of the file, and defaults of inputs.
     pub initializers: Vec<Initializer>,
     values: PrimaryMap<ValueId, Value>,
     /// By value, its definition: kept apart, because walks along edges read nothing else.
@@ -544,6 +545,18 @@ impl Graph {
         let value = self.add_value(value, def);
         self.initializers.push(Initializer { value, data });
         value
+    }
+
+    /// Adds a value that the caller may provide; these bytes are its default.
+    pub fn add_default(&mut self, name: impl Into<Name>, ty: impl Into<Type>, data: Data) -> ValueId {
+        let value = self.add_initializer(name, ty, data);
+        self.inputs.push(value);
+        value
+    }
+
+    /// The values whose bytes the caller may replace although the file has some: inputs with a default, in the caller's order.
+    pub fn defaults(&self) -> impl Iterator<Item = ValueId> + '_ {
+        self.inputs.iter().copied().filter(|&value| matches!(self.defs[value], Def::Initializer(_)))
     }
 
     /// Adds a node at the end of the order, and its results.

@@ -74,7 +74,12 @@ impl Storages {
             runs: Runs::default(),
         };
         let given = graph.inputs.iter().copied().chain(graph.initializers.iter().map(|i| i.value));
-        given.for_each(|value| table.add(graph, value));
+        for value in given {
+            // An input with a default is in both lists.
+            if table.of[value.as_u32() as usize].is_none() {
+                table.add(graph, value);
+            }
+        }
         for &id in graph.order() {
             let node = graph.node(id);
             let view = node.op.effects().view.then(|| node.operands.first().copied().flatten()).flatten();

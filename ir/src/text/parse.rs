@@ -1,5 +1,6 @@
 use std::str::FromStr;
 
+use half::{bf16, f16};
 use smallvec::SmallVec;
 
 use super::lex::{Lexer, Token};
@@ -63,8 +64,12 @@ impl<'a> Parser<'a> {
         self.graph.name = self.name()?.to_string();
         self.list("(", ")", |p| {
             let (ty, place) = p.typed()?;
+            let at = p.at;
             let name = p.name()?;
-            let value = p.define(name, ty, place, Def::Input)?;
+            let value = match p.peek("=") {
+                true => p.stored(name, (ty, place), at)?,
+                false => p.define(name, ty, place, Def::Input)?,
+            };
             p.graph.inputs.push(value);
             Ok(())
         })?;
@@ -112,6 +117,12 @@ impl<'a> Parser<'a> {
         let (ty, place) = self.typed()?;
         let at = self.at;
         let name = self.name()?;
+        self.stored(name, (ty, place), at)?;
+        Ok(())
+    }
+
+    /// The bytes of a constant, or the default of an input.
+    fn stored(&mut self, name: Name, (ty, place): (Type, Place), at: usize) -> Parsed<ValueId> {
         self.expect("=")?;
         let Type::Tensor(tensor) = &ty else {
             return Err(self.lexer.error(at, "an initializer is a tensor, not a sequence"));
@@ -120,7 +131,7 @@ impl<'a> Parser<'a> {
         let index = self.graph.initializers.len();
         let value = self.define(name, ty, place, Def::Initializer(index))?;
         self.graph.initializers.push(crate::Initializer { value, data });
-        Ok(())
+        Ok(value)
     }
 
     fn node(&mut self) -> Parsed<()> {
@@ -446,19 +457,24 @@ impl<'a> Parser<'a> {
                     bytes.extend_from_slice(&p.float(text)?.0.to_le_bytes());
                     p.advance()?;
                 }
-                ElementType::Double => match p.token {
-                    Token::Bare("inf") => {
-                        bytes.extend_from_slice(&f64::INFINITY.to_le_bytes());
-                        p.advance()?;
-                    }
-                    _ => number!(p, f64),
+                ElementType::Double => match p.nan_bits(16)? {
+                    Some(bits) => bytes.extend_from_slice(&bits.to_le_bytes()),
+                    None if p.eat_bare("inf")? => bytes.extend_from_slice(&f64::INFINITY.to_le_bytes()),
+                    None => number!(p, f64),
                 },
+                ElementType::Float16 | ElementType::Bfloat16 => {
+                    bytes.extend_from_slice(&p.short_float(ty.element)?.to_le_bytes());
+                }
+                ElementType::Bool => {
+                    let value: u8 = p.number("a value of type bool: 0 or 1")?;
+                    bytes.push(u8::from(value != 0));
+                }
                 ElementType::Int8 => number!(p, i8),
                 ElementType::Int16 => number!(p, i16),
                 ElementType::Int32 => number!(p, i32),
                 ElementType::Int64 => number!(p, i64),
-                ElementType::Uint8 | ElementType::Bool => number!(p, u8),
-                ElementType::Uint16 | ElementType::Float16 | ElementType::Bfloat16 => number!(p, u16),
+                ElementType::Uint8 => number!(p, u8),
+                ElementType::Uint16 => number!(p, u16),
                 ElementType::Uint32 => number!(p, u32),
                 ElementType::Uint64 => number!(p, u64),
                 other => return Err(p.lexer.error(p.at, format!("{other} has no literals; use bytes(…)"))),
@@ -472,6 +488,39 @@ impl<'a> Parser<'a> {
             ));
         }
         Ok(Data::Inline(bytes.into()))
+    }
+
+    /// The bits of a number that is none, `nan:` and hexadecimal digits, if one comes next.
+    fn nan_bits(&mut self, digits: usize) -> Parsed<Option<u64>> {
+        let Token::Bare(text) = self.token else { return Ok(None) };
+        let hex = text.strip_prefix("nan:").filter(|hex| hex.len() == digits);
+        let bits = hex.and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        if bits.is_some() {
+            self.advance()?;
+        }
+        Ok(bits)
+    }
+
+    /// The bits of a float of 16 bits. An integer is none: texts of older versions have the bits in its place.
+    fn short_float(&mut self, element: ElementType) -> Parsed<u16> {
+        if let Some(bits) = self.nan_bits(4)? {
+            return Ok(bits as u16);
+        }
+        let text = match self.token {
+            Token::Number(text) if text.contains(['.', 'e', 'i']) => text,
+            Token::Bare("inf") => "inf",
+            _ => return Err(self.unexpected("a number with a point, such as 1.0, or inf, or nan:7e00")),
+        };
+        let Float(value) = self.float(text)?;
+        let (bits, fits) = match element {
+            ElementType::Float16 => (f16::from_f32(value).to_bits(), f16::from_f32(value).is_finite()),
+            _ => (bf16::from_f32(value).to_bits(), bf16::from_f32(value).is_finite()),
+        };
+        if value.is_finite() && !fits {
+            return Err(self.lexer.error(self.at, format!("`{text}` is too large for {element}")));
+        }
+        self.advance()?;
+        Ok(bits)
     }
 
     fn float(&self, text: &str) -> Parsed<Float> {

@@ -1,8 +1,11 @@
 use std::fmt::{self, Write};
 
+use foldhash::HashSet;
+use half::{bf16, f16};
+
 use super::is_bare;
 use crate::{
-    Attr, Bytes, Data, ElementType, Float, Graph, NodeId, Op, Phase, Phases, TensorType, ValueId, Workspace,
+    Attr, Bytes, Data, Def, ElementType, Float, Graph, NodeId, Op, Phase, Phases, TensorType, ValueId, Workspace,
 };
 
 /// Tensors of more elements are printed as size and digest.
@@ -82,14 +85,17 @@ impl Printer<'_> {
         }
         self.name(&graph.name);
         self.signature();
-        for (i, initializer) in graph.initializers.iter().enumerate().take(self.most) {
+        let inputs: HashSet<ValueId> = graph.inputs.iter().copied().collect();
+        let constants = || graph.initializers.iter().filter(|it| !inputs.contains(&it.value));
+        for (i, initializer) in constants().enumerate().take(self.most) {
             self.out.push_str(if i == 0 { "<\n   " } else { ",\n   " });
             self.typed(&[initializer.value]);
             self.out.push_str(" = ");
             data(&mut self.out, graph.value(initializer.value).ty.as_tensor(), &initializer.data);
         }
-        self.elided(graph.initializers.len(), "\n   ");
-        if !graph.initializers.is_empty() {
+        let count = constants().count();
+        self.elided(count, "\n   ");
+        if count > 0 {
             self.out.push_str("\n>\n");
         }
         self.out.push_str("{\n");
@@ -109,7 +115,11 @@ impl Printer<'_> {
         let (graph, start) = (self.graph, self.out.rfind('\n').map_or(0, |at| at + 1));
         let end = self.out.len();
         self.out.push_str(" (");
-        self.typed(&graph.inputs);
+        for (i, &value) in graph.inputs.iter().enumerate().take(self.most) {
+            self.comma(i);
+            self.port(value, true);
+        }
+        self.elided(graph.inputs.len(), ", ");
         self.out.push_str(") => (");
         self.typed(&graph.outputs);
         self.out.push_str(")\n");
@@ -117,15 +127,26 @@ impl Printer<'_> {
             return;
         }
         self.out.truncate(end);
-        for (values, [open, close]) in [(&graph.inputs, [" (", "\n) => ("]), (&graph.outputs, ["", "\n)\n"])]
-        {
+        let ports =
+            [(&graph.inputs, true, [" (", "\n) => ("]), (&graph.outputs, false, ["", "\n)\n"])];
+        for (values, are_inputs, [open, close]) in ports {
             self.out.push_str(open);
             for (i, &value) in values.iter().enumerate().take(self.most) {
                 self.out.push_str(if i == 0 { "\n   " } else { ",\n   " });
-                self.typed(&[value]);
+                self.port(value, are_inputs);
             }
             self.elided(values.len(), "\n   ");
             self.out.push_str(close);
+        }
+    }
+
+    /// An input, with its default if it has one, or an output.
+    fn port(&mut self, value: ValueId, is_input: bool) {
+        self.typed(&[value]);
+        if let (true, Def::Initializer(index)) = (is_input, self.graph.def(value)) {
+            self.out.push_str(" = ");
+            let default = &self.graph.initializers[index].data;
+            data(&mut self.out, self.graph.value(value).ty.as_tensor(), default);
         }
     }
 
@@ -369,22 +390,31 @@ fn elements(out: &mut String, element: ElementType, bytes: &[u8]) -> bool {
     }
     match element {
         ElementType::Float => list!(f32, |out, v| float(out, Float(v))),
-        ElementType::Double if bytes.as_chunks::<8>().0.iter().all(|c| !f64::from_le_bytes(*c).is_nan()) => {
-            list!(f64, |out, v| push(out, format_args!("{v:?}")))
-        }
+        ElementType::Double => list!(f64, |out, v| match v.is_nan() {
+            true => push(out, format_args!("nan:{:016x}", v.to_bits())),
+            false => push(out, format_args!("{v:?}")),
+        }),
+        ElementType::Float16 => list!(u16, |out, bits| short_float(out, f16::from_bits(bits).to_f32(), bits)),
+        ElementType::Bfloat16 => list!(u16, |out, bits| short_float(out, bf16::from_bits(bits).to_f32(), bits)),
         ElementType::Int8 => list!(i8, push),
         ElementType::Int16 => list!(i16, push),
         ElementType::Int32 => list!(i32, push),
         ElementType::Int64 => list!(i64, push),
         ElementType::Uint8 | ElementType::Bool => list!(u8, push),
-        ElementType::Uint16 | ElementType::Float16 | ElementType::Bfloat16 => {
-            list!(u16, push)
-        }
+        ElementType::Uint16 => list!(u16, push),
         ElementType::Uint32 => list!(u32, push),
         ElementType::Uint64 => list!(u64, push),
         _ => return false,
     }
     true
+}
+
+/// A float of 16 bits, as the number that it is; its bits, if it is none.
+fn short_float(out: &mut String, value: f32, bits: u16) {
+    match value.is_nan() {
+        true => push(out, format_args!("nan:{bits:04x}")),
+        false => push(out, format_args!("{value:?}")),
+    }
 }
 
 /// A string in quotes: printable text as it is, everything else as `\xNN`.
