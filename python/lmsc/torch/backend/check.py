@@ -25,7 +25,7 @@ from torch import fx
 from torch._functorch._aot_autograd.descriptors import InputMutationAOTOutput
 from torch._functorch.partitioners import is_rng_op
 from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_flatten_with_path, tree_leaves
 
 from ... import _lmsc
 from .costs import bytes_of
@@ -346,71 +346,86 @@ def _alike(one: Any, other: Any) -> bool:
 # The bytes.
 
 
-def peak(forward: fx.Graph, backward: fx.Graph | None, device: torch.device) -> int:
-    """The most bytes at once that the graphs make on the device, each value until its last use; without inputs of the step, with gradients."""
+def peak(forward: fx.Graph, backward: fx.Graph | None, device: torch.device, descriptions: Sequence[Any]) -> int:
+    """The most bytes at once that the graphs make on the device, each value until its last use; without inputs of the step, with gradients.
+
+    `descriptions` are those of the forward outputs: new values of inputs end with the forward pass.
+    """
     live = _Live(device)
-    saved = live.run(forward, [], backward)
-    if backward is not None:
-        live.run(backward, saved, None)
+    if backward is None:
+        live.run(forward, [], [])
+        return live.most
+    results = _results(forward)
+    saved = results[len(descriptions) :]
+    ending = [v for v, d in zip(results, descriptions, strict=False) if isinstance(d, InputMutationAOTOutput)]
+    storages = live.run(forward, [], ending)
+    in_order = [*(node for node in saved if not _is_object(node)), *(node for node in saved if _is_object(node))]
+    live.run(backward, [storages[node] for node in in_order], [])
     return live.most
 
 
 class _Live:
+    """The storages that are live, each named by the node that makes it and its place among the node's results."""
+
     def __init__(self, device: torch.device):
         self.device = device
-        self.bytes: dict[Any, int] = {}  # by storage that is live
+        self.bytes: dict[tuple[fx.Node, Any], int] = {}
         self.now = self.most = 0
 
-    def run(self, graph: fx.Graph, saved: Sequence[set[Any]], backward: fx.Graph | None) -> list[set[Any]]:
-        """Runs the graph; returns the storages of what it saves for the backward graph, in the order of its inputs."""
+    def run(self, graph: fx.Graph, saved: Sequence[set[Any]], ending: Sequence[Any]) -> dict[fx.Node, set[Any]]:
+        """Runs the graph, whose first inputs have these storages; returns the storages of its nodes. Results end but for those in `ending`."""
         storages = self._storages(graph, saved)
-        results = _results(graph)
-        held = set().union(*(storages.get(value, set()) for value in results if isinstance(value, fx.Node)))
+        held = {s for value in _results(graph) if isinstance(value, fx.Node) for s in storages[value]}
+        held -= {s for value in ending if isinstance(value, fx.Node) for s in storages[value]}
         last: dict[Any, fx.Node] = {}
         for node in graph.nodes:
-            for storage in (*storages[node], *(s for operand in node.all_input_nodes for s in storages[operand])):
-                last[storage] = node
+            last |= {storage: node for value in (node, *node.all_input_nodes) for storage in storages[value]}
         for node in graph.nodes:
             for storage in storages[node]:
                 self._make(storage, node)
             gone = {s for value in (node, *node.all_input_nodes) for s in storages[value] if last[s] is node and s not in held}
-            for storage in gone:
-                self.now -= self.bytes.pop(storage, 0)
-        if backward is None:
-            return []
-        count = len(list(backward.find_nodes(op="placeholder"))) - len(_late(backward))
-        kept = results[len(results) - count :]
-        numbers = [node for node in kept if not _is_object(node)]
-        return [storages[node] for node in (*numbers, *(node for node in kept if _is_object(node)))]
+            self.now -= sum(self.bytes.pop(storage, 0) for storage in gone)
+        return storages
 
     def _storages(self, graph: fx.Graph, saved: Sequence[set[Any]]) -> dict[fx.Node, set[Any]]:
         storages: dict[fx.Node, set[Any]] = {}
         inputs = iter(saved)
         for node in graph.nodes:
             if node.op == "placeholder":
-                storages[node] = next(inputs, {(node, 0)} if "tangents" in str(node.target) else set())
+                storages[node] = next(inputs, {(node, ())} if "tangents" in str(node.target) else set())
+            elif node.op == "output":
+                storages[node] = set()
             elif node.target is torch.ops.lmsc.offload.default:  # Memory of the host, on the processor, too.
                 storages[node] = set()
             elif node.op == "call_function" and (_shares_memory(node.target) or _written_to(node)) and isinstance(node.args[0], fx.Node):
                 storages[node] = storages[node.args[0]]
             elif node.op == "call_function" and node.target is operator.getitem:
-                storages[node] = {s for s in storages[node.args[0]] if s[1] == node.args[1] or _shares_memory(node.args[0].target)}
-            elif node.op == "call_function":
-                parts = node.meta.get("val")
-                parts = parts if isinstance(parts, (list, tuple)) else [parts]
-                storages[node] = {(node, place) for place, part in enumerate(parts) if self._counts(part)}
+                whole, place = _path(node)
+                storages[node] = {s for s in storages[whole] if s[0] is not whole or s[1][: len(place)] == place}
             else:
-                storages[node] = set()
+                found, _ = tree_flatten_with_path(node.meta.get("val"))
+                places = ((tuple(getattr(key, "idx", None) for key in path), leaf) for path, leaf in found)
+                storages[node] = {(node, place) for place, leaf in places if self._counts(leaf)}
         return storages
 
     def _counts(self, value: Any) -> bool:
-        return any(isinstance(leaf, torch.Tensor) and leaf.device.type == self.device.type for leaf in tree_leaves(value))
+        return isinstance(value, torch.Tensor) and value.device.type == self.device.type
 
-    def _make(self, storage: Any, node: fx.Node) -> None:
+    def _make(self, storage: tuple[fx.Node, Any], node: fx.Node) -> None:
         if storage in self.bytes or storage[0] is not node:
             return
-        value = node.meta.get("val")
-        part = value[storage[1]] if isinstance(value, (list, tuple)) else value
-        self.bytes[storage] = sum(bytes_of(leaf) for leaf in tree_leaves(part) if isinstance(leaf, torch.Tensor))
+        value = node.meta["val"]
+        for place in storage[1]:
+            value = value[place]
+        self.bytes[storage] = bytes_of(value)
         self.now += self.bytes[storage]
         self.most = max(self.most, self.now)
+
+
+def _path(node: fx.Node) -> tuple[fx.Node, tuple[int, ...]]:
+    """The operator whose result the node takes a part of, and the places of the part."""
+    place: tuple[int, ...] = ()
+    while node.target is operator.getitem:
+        place = (node.args[1], *place)
+        node = node.args[0]
+    return node, place

@@ -138,7 +138,7 @@ def check(
     """Raises `Unsound` unless the graphs compute what the joint graph computes, within these bytes."""
     forward, backward = (None if graph is None else graph.graph for graph in graphs)
     Checker(joint.graph, problem.forward, (ends.forward, ends.backward), ends.forward_descriptions).check(forward, backward)
-    found = problem.resident_bytes() + peak(forward, backward, problem.device)
+    found = problem.resident_bytes() + peak(forward, backward, problem.device, ends.forward_descriptions)
     if found > allowed:
         raise Unsound(f"the written graphs take {found} bytes, the plan {allowed}")
 
