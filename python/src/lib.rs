@@ -8,6 +8,7 @@
 
 mod compiled;
 mod errors;
+mod problem;
 mod session;
 mod worker;
 
@@ -51,6 +52,7 @@ fn _lmsc(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<session::Session>()?;
     module.add_function(wrap_pyfunction!(compiled::compile, module)?)?;
     module.add_function(wrap_pyfunction!(output_of, module)?)?;
+    module.add_function(wrap_pyfunction!(problem::plan_problem, module)?)?;
     module.add_function(wrap_pyfunction!(target_names, module)?)?;
     module.add_function(wrap_pyfunction!(execute, module)?)?;
     Ok(())

@@ -13,9 +13,10 @@ step.sync()
 `export_step` writes the same step as an ONNX file.
 """
 
+from .backend import Plan, plan, plans
 from .capture import batch_names
 from .errors import CaptureError, UnsupportedOperator
 from .export import export_step
 from .step import TrainStep
 
-__all__ = ["CaptureError", "TrainStep", "UnsupportedOperator", "batch_names", "export_step"]
+__all__ = ["CaptureError", "Plan", "TrainStep", "UnsupportedOperator", "batch_names", "export_step", "plan", "plans"]

@@ -1,0 +1,149 @@
+"""`torch.compile(model, backend="lmsc", options={"budget": …})`: PyTorch runs a plan of lmsc.
+
+PyTorch traces forward and backward as one joint graph. It becomes a planning problem (`problem`), the library plans it within the budget, and
+the plan is written as a forward and a backward graph (`write`): the operators in the plan's order, copies to the host and back, operators that
+run again. A checker that shares no code with the writer (`check`) compares them with the joint graph before they run.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import logging
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.partitioners import _extract_fwd_bwd_outputs
+from torch.fx.graph import _BoxedCodeGen
+
+from ..._lmsc import Error
+from .check import Unsound
+from .planning import Options, Plan, planned
+from .write import Ends
+
+__all__ = ["Plan", "Unsound", "backend", "plan", "plans"]
+
+#: The plans of compiled graphs that are still there, by the order in which they were made. A compiled graph holds its plan.
+_PLANS: dict[int, weakref.ref[Plan]] = {}
+_count = itertools.count()
+
+
+def backend(graph: fx.GraphModule, inputs: Sequence[Any], *, options: dict[str, Any] | None = None) -> Callable[..., Any]:
+    """The compiled graph; a backend for `torch.compile`.
+
+    An error of lmsc is raised by the call of the graph, not from here: PyTorch would hide it in a report about its compiler.
+    """
+    try:
+        compilation = _Compilation(Options.of(options), inputs)
+        run = compilation.compiled(graph, inputs)
+    except Error as error:
+        return functools.partial(_refuse, error)
+    run = _holding(run, compilation.plans)
+    return run
+
+
+def _refuse(error: Error, *_: Any) -> Any:
+    raise error.with_traceback(None)
+
+
+def _holding(run: Callable[..., Any], plans: list[Plan]) -> Callable[..., Any]:
+    """The function, which keeps the plans as long as it is there itself."""
+
+    @functools.wraps(run)
+    def call(*args: Any) -> Any:
+        return run(*args)
+
+    call._lmsc_plans = plans
+    return call
+
+
+class _Compilation:
+    """The compilation of one graph of Dynamo."""
+
+    def __init__(self, options: Options, inputs: Sequence[Any]):
+        self.options, self.plans = options, []
+        self.inputs = tuple(weakref.ref(value) for value in inputs if isinstance(value, torch.Tensor))
+
+    def compiled(self, graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        how = aot_autograd(
+            fw_compiler=_boxed, bw_compiler=_boxed, inference_compiler=self._inference, partition_fn=self._partition
+        )
+        return how(graph, inputs)
+
+    def _name(self) -> str:
+        return f"graph {torch._guards.CompileContext.current_compile_id() or len(self.plans)}"
+
+    def _partition(self, joint: fx.GraphModule, _inputs: Any, *, num_fwd_outputs: int, **_: Any) -> tuple[fx.GraphModule, fx.GraphModule]:
+        ends = Ends(*_extract_fwd_bwd_outputs(joint, num_fwd_outputs=num_fwd_outputs))
+        written = planned(joint, ends, self.options, self._name())
+        self._keep(written.plan)
+        return written.forward, written.backward
+
+    def _inference(self, graph: fx.GraphModule, inputs: Any) -> Callable[..., Any]:
+        """AOTAutograd calls no partitioner for a graph without a backward pass."""
+        outputs = list(next(iter(graph.graph.find_nodes(op="output"))).args[0])
+        ends = Ends(outputs, [], [None] * len(outputs), [])
+        written = planned(graph, ends, self.options, self._name())
+        self._keep(written.plan)
+        return _boxed(written.forward, inputs)
+
+    def _keep(self, plan: Plan) -> None:
+        object.__setattr__(plan, "inputs", self.inputs)
+        self.plans.append(plan)
+        _PLANS[next(_count)] = weakref.ref(plan)
+
+
+def _boxed(graph: fx.GraphModule, _inputs: Any = None) -> Callable[..., Any]:
+    """The graph as it is, run by PyTorch. The caller's list of arguments is emptied, so that each tensor is freed after its last use."""
+    graph.graph.set_codegen(_BoxedCodeGen())
+    graph.recompile()
+
+    def run(args: list[Any]) -> Any:
+        return graph.forward(args)
+
+    run._boxed_call = True
+    return run
+
+
+def plans(model: torch.nn.Module | None = None) -> list[Plan]:
+    """The plans in force, oldest first: of the model's graphs, or of all."""
+    alive = {key: plan for key, reference in _PLANS.items() if (plan := reference()) is not None}
+    for key in set(_PLANS) - set(alive):
+        del _PLANS[key]
+    if model is None:
+        return list(alive.values())
+    owned = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
+    return [plan for plan in alive.values() if any(id(reference()) in owned for reference in plan.inputs)]
+
+
+def plan(model: torch.nn.Module, example: Any, budget: str | int, **options: Any) -> list[Plan]:
+    """The plans that `torch.compile(model, backend="lmsc", options={"budget": budget, …})` would make, one for each graph of the model.
+
+    `example` is a batch: the arguments of the model. The model is traced and runs forward once within the budget; its buffers and the generators
+    of random numbers are then as before.
+
+    Raises:
+        Refusal: A graph has no plan within the budget; `smallest_budget` has one.
+    """
+    example = example if isinstance(example, (list, tuple)) else (example,)
+    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    found: list[Plan] = []
+
+    def planning(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        run = backend(graph, inputs, options={"budget": budget, **options})
+        found.extend(getattr(run, "_lmsc_plans", ()))
+        return run
+
+    try:
+        with torch.random.fork_rng():
+            torch.compile(model, backend=planning)(*example)
+    finally:
+        with torch.no_grad():
+            for name, buffer in model.named_buffers():
+                if name in buffers:
+                    buffer.copy_(buffers[name])
+    return found

@@ -1,0 +1,79 @@
+"""How long an operator takes on a target: a roofline over PyTorch's own counts of FLOP."""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+from torch.fx.experimental.symbolic_shapes import optimization_hint
+from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils.flop_counter import flop_registry
+
+from ... import _lmsc
+
+#: The extent that stands for a size that depends on data, which no hint tells.
+_UNKNOWN_EXTENT = 4096
+
+
+def number(size: Any) -> int:
+    """The size; of a symbol the one of the batch for which the graph was traced."""
+    return size if isinstance(size, int) else int(optimization_hint(size, fallback=_UNKNOWN_EXTENT))
+
+
+def tensors(value: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def bytes_of(tensor: torch.Tensor) -> int:
+    """The bytes of the tensor's storage."""
+    try:
+        return number(tensor.untyped_storage().nbytes())
+    except (NotImplementedError, RuntimeError):  # A sparse tensor has none of its own.
+        return number(tensor.numel()) * tensor.element_size()
+
+
+def flop(node: fx.Node) -> float:
+    """The floating-point operations of the node by PyTorch's registry; 0 where it has no formula."""
+    formula = flop_registry.get(getattr(node.target, "overloadpacket", None))
+    if formula is None:
+        return 0.0
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return torch.empty([number(extent) for extent in value.shape], dtype=value.dtype, device="meta")
+        return value
+
+    args, kwargs = fx.map_arg((node.args, node.kwargs), lambda operand: operand.meta.get("val"))
+    return float(formula(*tree_map(plain, args), **tree_map(plain, kwargs), out_val=tree_map(plain, node.meta.get("val"))))
+
+
+@dataclass(frozen=True)
+class Target:
+    """The machine that plans are made for: what `lmsc targets NAME --json` tells."""
+
+    name: str
+    facts: dict[str, Any]
+
+    @classmethod
+    @functools.cache
+    def named(cls, name: str) -> Target:
+        facts = json.loads(_lmsc.output_of(["targets", name, "--json"]))["targets"][0]
+        return cls(name, facts)
+
+    @property
+    def link(self) -> dict[str, Any]:
+        return self.facts["link"]
+
+    def seconds(self, node: fx.Node, moved_bytes: int) -> float:
+        """The time of the node, which reads and writes this number of bytes."""
+        compute = self.facts["compute"]
+        results = tensors(node.meta.get("val"))
+        dtype = str(results[0].dtype).removeprefix("torch.") if results else "float32"
+        rates = compute["flops_per_second"]
+        rate = rates.get(dtype, rates["float32"])
+        roof = max(flop(node) / rate, moved_bytes / compute["memory_bytes_per_second"])
+        return roof + compute["launch_nanos"] * 1e-9

@@ -1,0 +1,205 @@
+"""Options of the backend, and the plan of a graph: asked of the library, written, checked."""
+
+from __future__ import annotations
+
+import collections
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+from torch._functorch.partitioners import is_rng_op
+
+from ... import _lmsc
+from ..._lmsc import InputError, Refusal
+from .check import Checker, Unsound, peak
+from .costs import Target
+from .problem import Problem
+from .write import Ends, Writer
+
+log = logging.getLogger("lmsc.torch")
+
+_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `torch.compile(…, backend="lmsc", options={…})` takes."""
+
+    #: Bytes, with a unit or as a number, a share of the device's memory ("90%") or of the graph's own peak ("0.6x"), or "smallest".
+    budget: str
+    #: The machine that plans are made for, as of `lmsc targets`; if left out, the device of the graph.
+    target: str | None = None
+    #: The effort of the search in percent.
+    effort: int = 20
+    #: The compiler that runs the written graphs.
+    inner: str = "eager"
+
+    @classmethod
+    def of(cls, given: dict[str, Any] | None) -> Options:
+        given = dict(given or {})
+        if "budget" not in given:
+            raise InputError('options={"budget": …} is missing: bytes ("20GiB"), a share of the device\'s memory ("90%") or of the '
+                             'graph\'s own peak ("0.6x"), or "smallest"')
+        unknown = sorted(set(given) - set(cls.__dataclass_fields__))
+        if unknown:
+            raise InputError(f"option {unknown[0]!r}: the backend takes {', '.join(cls.__dataclass_fields__)}")
+        if given.get("inner", "eager") != "eager":
+            raise InputError(f'option inner={given["inner"]!r}: written graphs are run by "eager"')
+        effort = given.get("effort", 20)
+        if not isinstance(effort, int) or isinstance(effort, bool) or not 0 <= effort < 1 << 32:
+            raise InputError(f"option effort={effort!r}: an effort is a whole number of percent")
+        return cls(**{**given, "budget": str(given["budget"])})
+
+    def machine(self, device: torch.device) -> Target:
+        default = "host" if device.type == "cpu" else f"{device.type}:{device.index or 0}"
+        return Target.named(self.target or default)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan of one graph. Bytes include those that are resident."""
+
+    name: str
+    budget: int
+    as_it_is: int
+    peak: int
+    resident: int
+    operators: int
+    #: The sizes of the copies to the host, in the order in which they leave.
+    out: tuple[int, ...]
+    #: The operators that run again, with how often.
+    again: dict[str, int]
+    random_again: int
+    seconds: float
+    seconds_as_it_is: float
+    target: str
+    symbolic: bool = False
+    inputs: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+
+    def __str__(self) -> str:
+        """One line."""
+        copies = f"{len(self.out)} tensors ({size(sum(self.out))}) leave" if self.out else "nothing leaves"
+        again = f"{sum(self.again.values())} operators run again" if self.again else "nothing runs again"
+        slower = 100 * (self.seconds / self.seconds_as_it_is - 1) if self.seconds_as_it_is else 0.0
+        sizes = "; for the first sizes only" if self.symbolic else ""
+        return (
+            f"{self.name}: {self.operators} operators within {size(self.budget)}, as they are {size(self.as_it_is)}: planned peak "
+            f"{size(self.peak)}, of which {size(self.resident)} are parameters and inputs; {copies}, {again}; modelled {slower:.1f} % "
+            f"slower on {self.target}{sizes}"
+        )
+
+
+def size(number: int) -> str:
+    """The bytes with a unit, rounded up in the second digit after the point."""
+    for unit, name in _UNITS:
+        if number >= unit:
+            return f"{-(-number * 100 // unit) / 100:g} {name}"
+    return f"{number} bytes"
+
+
+@dataclass(frozen=True)
+class Written:
+    """The graphs of a plan."""
+
+    plan: Plan
+    forward: fx.GraphModule
+    backward: fx.GraphModule
+
+
+def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str) -> Written:
+    """The graphs that compute what the joint graph computes, within the budget; checked.
+
+    Raises:
+        Refusal: No plan keeps within the budget.
+        Unsound: A bug of lmsc: what was written is not that.
+    """
+    _one_plan_a_size(joint.graph)
+    joint.graph.eliminate_dead_code()
+    devices = [t.device for node in joint.graph.nodes if isinstance(t := node.meta.get("val"), torch.Tensor)]
+    device = next((d for d in devices if d.type not in ("cpu", "meta")), torch.device("cpu"))
+    problem = Problem(joint.graph, ends.forward, ends.forward_descriptions, options.machine(device))
+    instance, named = problem.instance()
+    answer = _ask(instance, problem, options, name)
+    forward, backward = Writer(joint, problem, answer["plan"], named, ends).write()
+    has_backward = bool(ends.backward)
+    check(joint, problem, ends, (forward, backward if has_backward else None), answer["peak_bytes"])
+    plan = _facts(problem, answer, options, name)
+    log.info("%s", plan)
+    return Written(plan, forward, backward)
+
+
+def check(
+    joint: fx.GraphModule, problem: Problem, ends: Ends, graphs: tuple[fx.GraphModule, fx.GraphModule | None], allowed: int
+) -> None:
+    """Raises `Unsound` unless the graphs compute what the joint graph computes, within these bytes."""
+    forward, backward = (None if graph is None else graph.graph for graph in graphs)
+    Checker(joint.graph, problem.forward, (ends.forward, ends.backward), ends.forward_descriptions).check(forward, backward)
+    found = problem.resident_bytes() + peak(forward, backward, problem.device, ends.forward_descriptions)
+    if found > allowed:
+        raise Unsound(f"the written graphs take {found} bytes, the plan {allowed}")
+
+
+def _ask(instance: str, problem: Problem, options: Options, name: str) -> dict[str, Any]:
+    facts = problem.target.facts
+    asked = {
+        "budget": None if options.budget == "smallest" else options.budget,
+        "resident": problem.outside_bytes(),
+        "device": facts["device_bytes"],
+        "host": facts["host_bytes"],
+        "effort": options.effort,
+    }
+    try:
+        return json.loads(_lmsc.plan_problem(instance, asked))
+    except Refusal as refusal:
+        raise _in_one_sentence(refusal, problem, options, name) from None
+
+
+def _in_one_sentence(refusal: Refusal, problem: Problem, options: Options, name: str) -> Refusal:
+    smallest = refusal.smallest_budget
+    help_ = f"the smallest budget that has a plan is {size(smallest)} ({smallest} bytes)" if smallest else str(refusal)
+    said = Refusal(
+        f"{refusal.code}: {name} does not fit {options.budget}: {help_}, of which {size(problem.resident_bytes())} are parameters and inputs"
+    )
+    for fact in ("code", "node", "needed", "budget", "smallest_budget"):
+        setattr(said, fact, getattr(refusal, fact))
+    return said
+
+
+def _facts(problem: Problem, answer: dict[str, Any], options: Options, name: str) -> Plan:
+    plan = answer["plan"]
+    times = collections.Counter(run["op"] for run in plan["ops"])
+    again = {tick: count - 1 for tick, count in times.items() if count > 1}
+    nodes = {tick: problem.ops[tick].node for tick in again}
+    left = [plan["pieces"][step["out"]] for step in plan["steps"] if "out" in step]
+    return Plan(
+        name=name,
+        budget=answer["budget_bytes"],
+        as_it_is=answer["as_it_is_bytes"],
+        peak=answer["peak_bytes"],
+        resident=problem.resident_bytes(),
+        operators=len(problem.ops),
+        out=tuple(end - begin for _, begin, end in left),
+        again={nodes[tick].name: count for tick, count in again.items()},
+        random_again=sum(is_rng_op(nodes[tick]) for tick in again),
+        seconds=answer["makespan_ns"] * 1e-9,
+        seconds_as_it_is=answer["compute_ns"] * 1e-9,
+        target=problem.target.name,
+        symbolic=_symbols(problem.graph),
+    )
+
+
+def _symbols(graph: fx.Graph) -> bool:
+    return any(isinstance(node.meta.get("val"), torch.SymInt) for node in graph.nodes)
+
+
+def _one_plan_a_size(graph: fx.Graph) -> None:
+    """Ties the graph to the sizes for which it was traced: for others PyTorch compiles, and lmsc plans, anew."""
+    for node in graph.find_nodes(op="placeholder"):
+        value = node.meta.get("val")
+        for size_ in (value,) if isinstance(value, torch.SymInt) else getattr(value, "shape", ()):
+            if isinstance(size_, torch.SymInt) and size_.node.has_hint():
+                int(size_)

@@ -1,0 +1,341 @@
+"""The planning problem of a graph of PyTorch: what takes memory, what runs in which order, what may leave or run again.
+
+A *storage* takes memory; nodes are values over storages. Parameters, buffers and inputs are *resident*: their caller holds them, so no plan
+can free them. Everything else is made by one operator and freed after its last use. The graph is a joint graph, forward and backward, or
+one of inference.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+from torch._functorch._aot_autograd.descriptors import InputMutationAOTOutput
+from torch._functorch._aot_autograd.utils import _is_tangent
+from torch._functorch.partitioners import is_rng_op
+from torch._prims_common import is_non_overlapping_and_dense_or_false
+from torch.utils._pytree import tree_leaves, tree_map
+
+from .costs import Target, bytes_of, number, tensors
+
+aten = torch.ops.aten
+
+#: Operators that are no views by their schema although their result shares the memory of their first operand.
+_ALIASES = {aten._unsafe_view.default}
+
+#: Tensors of fewer bytes stay on the device: a page; a copy takes longer for its start than for these bytes on every target.
+_SMALLEST_COPY = 4096
+
+#: Namespaces of operators that speak to other processes. A second run would do something else there.
+_COLLECTIVES = {"_c10d_functional", "c10d_functional", "c10d", "_dtensor", "symm_mem"}
+
+
+@dataclass(frozen=True)
+class OtherForm:
+    """The form of an operator that runs where the operator runs again."""
+
+    target: Any
+    #: The places of the operator's arguments that the form does without.
+    left_out: tuple[int, ...]
+    #: The place of the flag that must be True.
+    flag: int
+
+
+# A batch norm in training reads running statistics only to give new ones. A repeat does without both: else it would read statistics that the
+# step has already changed.
+OTHER_FORMS = {
+    aten._native_batch_norm_legit_functional.default: OtherForm(aten._native_batch_norm_legit.no_stats, (3, 4), 5),
+}
+
+
+def is_overload(node: fx.Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload)
+
+
+def is_view(node: fx.Node) -> bool:
+    """Whether the node's result lies in the memory of its first operand."""
+    if node.op != "call_function":
+        return False
+    if node.target is operator.getitem:
+        return is_view(node.args[0])
+    return node.target in _ALIASES or is_overload(node) and node.target.is_view
+
+
+def changes_operands(node: fx.Node) -> bool:
+    return is_overload(node) and node.target._schema.is_mutable
+
+
+def changed_operands(node: fx.Node) -> list[fx.Node]:
+    """The operands that the operator writes to, by its schema."""
+    given = [
+        (argument, node.args[place] if place < len(node.args) else node.kwargs.get(argument.name))
+        for place, argument in enumerate(node.target._schema.arguments)
+    ]
+    written = [value for argument, value in given if argument.alias_info is not None and argument.alias_info.is_write]
+    return [value for value in tree_leaves(written) if isinstance(value, fx.Node)]
+
+
+def runs_again(node: fx.Node) -> bool:
+    """Whether a second run gives the same values and changes nothing else: a random operator does with the state of its first run."""
+    if not is_overload(node):  # The body of a higher-order operator may do anything.
+        return False
+    if is_rng_op(node):
+        return not changes_operands(node)
+    impure = changes_operands(node) or node.is_impure() or "unbacked_bindings" in node.meta
+    return not impure and node.target.namespace not in _COLLECTIVES
+
+
+def other_form(node: fx.Node) -> OtherForm | None:
+    """The form that a repeat of the node takes, if that is another."""
+    form = OTHER_FORMS.get(node.target)
+    return form if form is not None and node.args[form.flag] is True else None
+
+
+def state_bytes(device: torch.device) -> int:
+    """The bytes of a generator's state: a tensor on the processor, whatever the device."""
+    return torch.get_rng_state().numel() if device.type == "cpu" else 16
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operator over storages.
+
+    `kind` is `run` for one that computes its node; `state` for the moment before a random one, which keeps the generator's state;
+    `between` for the end of the forward pass, when inputs take their new values; `gradients` for the start of the backward pass.
+    """
+
+    kind: str
+    node: fx.Node | None
+    phase: int
+    seconds: float = 0.0
+    reads: tuple[int, ...] = ()
+    makes: tuple[int, ...] = ()
+    changes: tuple[int, ...] = ()
+    again: bool = False
+
+
+class Problem:
+    """Storages of a graph and the operators over them, the forward pass first."""
+
+    def __init__(self, graph: fx.Graph, forward_outputs: Sequence[Any], descriptions: Sequence[Any], target: Target):
+        self.graph, self.target = graph, target
+        self.bytes: list[int] = []
+        self.owner: list[fx.Node] = []  # by storage, the node that makes it
+        self.resident: set[int] = set()
+        self.storage: dict[fx.Node, int] = {}
+        self.parts: dict[fx.Node, Any] = {}  # of a node with several results, the storage of each
+        self.states: dict[fx.Node, int] = {}  # of a random node, the storage of its state
+        self.device = _device(graph)
+        self.forward_outputs = [node for node in forward_outputs if isinstance(node, fx.Node)]
+        self.outputs = next(iter(graph.find_nodes(op="output"))).all_input_nodes
+        self.mutated = self._written_after_forward(forward_outputs, descriptions)
+        self.forward = self._forward_nodes()
+        order = [node for node in graph.nodes if node in self.forward] + [node for node in graph.nodes if node not in self.forward]
+        self._give_storages(order)
+        self.changed = self._changed(order)
+        self.pinned = {self.storage[node] for node in self.forward_outputs if node in self.storage and node not in self.mutated}
+        self.ops = self._operators(order)
+
+    # Which nodes are of the forward pass.
+
+    def _forward_nodes(self) -> set[fx.Node]:
+        """The nodes that the forward outputs need, or that were traced in the forward pass."""
+        late: set[fx.Node] = set()
+        stack = list(self.forward_outputs)
+        for node in self.graph.nodes:
+            if _is_tangent(node) or any(operand in late for operand in node.all_input_nodes):
+                late.add(node)
+            elif node.meta.get("partitioner_tag") in ("is_forward", "must_be_in_forward"):
+                stack.append(node)
+        needed: set[fx.Node] = set()
+        while stack:
+            node = stack.pop()
+            if node not in needed:
+                needed.add(node)
+                stack += node.all_input_nodes
+        return needed
+
+    def _written_after_forward(self, outputs: Sequence[Any], descriptions: Sequence[Any]) -> dict[fx.Node, fx.Node]:
+        """The outputs whose values PyTorch copies into inputs after the forward graph, with these inputs."""
+        inputs = {node.meta.get("desc"): node for node in self.graph.find_nodes(op="placeholder")}
+        pairs = zip(outputs, descriptions, strict=False)
+        return {
+            node: inputs[description.mutated_input]
+            for node, description in pairs
+            if isinstance(description, InputMutationAOTOutput) and description.mutated_input in inputs
+        }
+
+    # Storages.
+
+    def _new(self, node: fx.Node, tensor: Any) -> int | None:
+        """A new storage for the tensor; None for what takes no memory of the device."""
+        if not isinstance(tensor, torch.Tensor) or tensor.device.type != self.device.type or bytes_of(tensor) == 0:
+            return None
+        self.bytes.append(bytes_of(tensor))
+        self.owner.append(node)
+        return len(self.bytes) - 1
+
+    def _give_storages(self, order: Iterable[fx.Node]) -> None:
+        inputs: dict[int, int | None] = {}
+        for node in order:
+            if node.op == "placeholder":
+                self._give_input(node, inputs)
+            elif node.op == "call_function":
+                self._give_result(node)
+
+    def _give_input(self, node: fx.Node, inputs: dict[int, int | None]) -> None:
+        value = node.meta.get("val")
+        if not isinstance(value, torch.Tensor):
+            return
+        key = value.untyped_storage()._cdata if value.layout == torch.strided else id(value)
+        if key not in inputs:
+            inputs[key] = self._new(node, value)
+        self._set(node, inputs[key])
+        if not _is_tangent(node) and node in self.storage:
+            self.resident.add(self.storage[node])
+
+    def _give_result(self, node: fx.Node) -> None:
+        value = node.meta.get("val")
+        if node.target is operator.getitem and not is_view(node):
+            part = self.parts[node.args[0]][node.args[1]] if node.args[0] in self.parts else None
+            if isinstance(part, (list, tuple)):
+                self.parts[node] = part
+                return
+            self._set(node, part)
+            if part is not None and self.owner[part] is node.args[0]:
+                self.owner[part] = node
+        elif is_view(node) or changes_operands(node) and isinstance(value, torch.Tensor):
+            self._set(node, self.storage.get(node.args[0]))
+        elif isinstance(value, torch.Tensor):
+            self._set(node, self._new(node, value))
+        elif isinstance(value, (tuple, list)):
+            self.parts[node] = tree_map(lambda tensor: self._new(node, tensor), value)
+
+    def _set(self, node: fx.Node, storage: int | None) -> None:
+        if storage is not None:
+            self.storage[node] = storage
+
+    def _storages(self, nodes: Iterable[fx.Node]) -> set[int]:
+        return {self.storage[node] for node in nodes if node in self.storage}
+
+    def _changed(self, order: Iterable[fx.Node]) -> set[int]:
+        """The storages that the step writes to after they have been made."""
+        writing = [node for node in order if node.op == "call_function" and changes_operands(node)]
+        written = {operand for node in writing for operand in changed_operands(node)}
+        return self._storages(written) | self._storages(self.mutated.values())
+
+    def _counted(self, storages: Iterable[int]) -> tuple[int, ...]:
+        """Those of which the problem must know: what is resident and never changes only takes its bytes."""
+        return tuple(sorted({s for s in storages if s not in self.resident or s in self.changed}))
+
+    # Operators.
+
+    def _operators(self, order: Sequence[fx.Node]) -> list[Op]:
+        def computes(node: fx.Node) -> bool:
+            return node.op == "call_function" and node.target is not operator.getitem and not is_view(node)
+
+        def of(phase: int) -> list[Op]:
+            nodes = [node for node in order if computes(node) and (node not in self.forward) == phase]
+            return [op for node in nodes for op in self._ops(node, phase)]
+
+        new_and_old = self._storages([*self.mutated.keys(), *self.mutated.values()])
+        old = self._counted(self._storages(self.mutated.values()))
+        between = Op("between", None, 0, reads=self._counted(new_and_old), changes=old)
+        arriving = self._storages(node for node in self.graph.find_nodes(op="placeholder") if _is_tangent(node))
+        return [*of(0), between, Op("gradients", None, 1, makes=tuple(sorted(arriving))), *of(1)]
+
+    def _ops(self, node: fx.Node, phase: int) -> list[Op]:
+        """The operator of the node; before a random one, that which keeps the state of its generator."""
+        run = self._op(node, phase)
+        if not run.again or not is_rng_op(node):
+            return [run]
+        drawn = tensors(node.meta["val"])[0].device
+        # A state lies in the memory of the processor.
+        if drawn.type != self.device.type or drawn.type != "cpu":
+            return [run]
+        self.bytes.append(state_bytes(drawn))
+        self.owner.append(node)
+        state = self.states[node] = len(self.bytes) - 1
+        reading = tuple(sorted((*run.reads, state)))
+        return [Op("state", node, phase, makes=(state,)), Op("run", node, phase, run.seconds, reading, run.makes, run.changes, True)]
+
+    def _op(self, node: fx.Node, phase: int) -> Op:
+        form = other_form(node)
+        left_out = {node.args[place] for place in form.left_out} if form else set()
+        reads = self._counted(self._storages(operand for operand in node.all_input_nodes if operand not in left_out))
+        writes = changes_operands(node)
+        made = [*tree_leaves(self.parts.get(node, [])), None if writes else self.storage.get(node)]
+        makes = tuple(sorted({s for s in made if s is not None} - set(reads)))
+        changes = self._counted(self._storages(changed_operands(node))) if writes else ()
+        moved = sum(self.bytes[s] for s in self._storages(node.all_input_nodes) | set(makes))
+        again = runs_again(node) and not self.pinned.intersection(makes)
+        return Op("run", node, phase, self.target.seconds(node, moved), reads, makes, changes, again)
+
+    # What the planner is asked.
+
+    def _given(self) -> set[int]:
+        return self.changed & self.resident
+
+    def _kept(self) -> tuple[int, ...]:
+        """The storages that are there at the end: the outputs of both passes, and inputs that were changed."""
+        outputs = self._storages(node for node in self.outputs if node not in self.mutated)
+        return self._counted(outputs | self.changed)
+
+    def resident_bytes(self) -> int:
+        return sum(self.bytes[s] for s in self.resident)
+
+    def outside_bytes(self) -> int:
+        """The resident bytes that are no tensors of the instance."""
+        return self.resident_bytes() - sum(self.bytes[s] for s in self._given())
+
+    def may_leave(self, storage: int) -> bool:
+        """Whether a copy on the host can stand for the storage: one dense tensor of it that nobody else holds or changes."""
+        if storage in self.resident | self.pinned | self.changed or storage in self.states.values():
+            return False
+        tensor = self.owner[storage].meta["val"]
+        if not isinstance(tensor, torch.Tensor) or tensor.layout != torch.strided or tensor.is_conj() or tensor.is_neg():
+            return False
+        whole = number(tensor.numel()) * tensor.element_size() == self.bytes[storage]
+        return whole and self.bytes[storage] >= _SMALLEST_COPY and bool(is_non_overlapping_and_dense_or_false(tensor))
+
+    def instance(self) -> tuple[str, list[int]]:
+        """The problem as an instance of lmsc, and the storage of each of its tensors."""
+        named = sorted({s for op in self.ops for s in (*op.reads, *op.makes)})
+        place = {storage: index for index, storage in enumerate(named)}
+        kinds: dict[str, int] = {}
+
+        def at(storages: Iterable[int]) -> list[int]:
+            return [place[s] for s in sorted(storages) if s in place]
+
+        def kind(op: Op) -> int:
+            return kinds.setdefault(str(op.node.target) if op.kind == "run" else f"the moment `{op.kind}`", len(kinds))
+
+        ops = [[kind(op), op.phase, op.seconds * 1e6, 0, at(op.reads), at(op.makes), int(op.again)] for op in self.ops]
+        link = self.target.link
+        instance = {
+            "format": "lmsc-planner-dag-1",
+            "name": "torch",
+            "bw_d2h": link["out_bytes_per_second"],
+            "bw_h2d": link["in_bytes_per_second"],
+            "latency_ns": link["latency_nanos"],
+            "half_duplex": link["duplex"] == "half",
+            "kinds": list(kinds),
+            "tensor_bytes": [self.bytes[s] for s in named],
+            "ops": ops,
+            "given": at(self._given()),
+            "kept": at(self._kept()),
+            "changes": [(tick, place[s]) for tick, op in enumerate(self.ops) for s in op.changes],
+            "swappable": at(s for s in named if self.may_leave(s)),
+        }
+        return json.dumps(instance), named
+
+
+def _device(graph: fx.Graph) -> torch.device:
+    """The device whose memory is planned: the accelerator, if any tensor is on one."""
+    devices = [tensor.device for node in graph.nodes for tensor in tensors(node.meta.get("val"))]
+    return next((device for device in devices if device.type not in ("cpu", "meta")), torch.device("cpu"))

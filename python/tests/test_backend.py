@@ -1,0 +1,423 @@
+"""`torch.compile(model, backend="lmsc")`: the bits of PyTorch's own graphs, within the bytes of the plan."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import lmsc
+import lmsc.torch
+import pytest
+import torch
+from lmsc.torch import backend as lmsc_backend
+from lmsc.torch.backend import planning
+from lmsc.torch.backend.write import Writer
+from torch import nn
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from backend_models import MODELS, Layers, Model, WithLoss, labels, rows  # noqa: E402
+from backend_tools import Meter, compiled, difference, train  # noqa: E402
+
+# With a slow link operators run again instead of being copied.
+SLOW = """
+name = "slow"
+description = "A device behind a slow link"
+kernels = "host"
+device_bytes = "1GiB"
+host_bytes = "8GiB"
+alignment_bytes = 64
+page_bytes = "64KiB"
+[link]
+duplex = "full"
+out_bytes_per_second = 1e8
+in_bytes_per_second = 1e8
+out_beside_in_bytes_per_second = 1e8
+in_beside_out_bytes_per_second = 1e8
+latency_nanos = 1000
+[compute]
+multiprocessors = 2
+memory_bytes_per_second = 40e9
+launch_nanos = 1000
+[compute.flops_per_second]
+float64 = 0.27e12
+float32 = 0.54e12
+float16 = 0.54e12
+bfloat16 = 0.54e12
+"""
+
+
+@pytest.fixture(autouse=True)
+def _threads() -> Any:
+    torch.set_num_threads(1)
+    yield
+    torch._dynamo.reset()
+    gc.collect()
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> str:
+    path = tmp_path / "slow.toml"
+    path.write_text(SLOW)
+    return str(path)
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The plans that are made."""
+    found: list[Any] = []
+    keep = lmsc_backend._Compilation._keep
+    monkeypatch.setattr(lmsc_backend._Compilation, "_keep", lambda self, plan: (found.append(plan), keep(self, plan))[1])
+    return found
+
+
+def trained(model: Model, budget: str, **options: Any) -> Any:
+    """As `train`, within the budget or, where that is refused, the smallest."""
+    try:
+        with Meter() as meter:
+            return train(model, compiled(model, lmsc_backend.backend, budget=budget, **options), meter)
+    except lmsc.Refusal as refusal:
+        assert refusal.smallest_budget > refusal.budget
+        return trained(model, "smallest", **options)
+
+
+# A step of each kind: the same bits, within the planned bytes.
+
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_step_within_a_budget_has_the_bits_of_aot_eager(name: str, slow: str, made: list[Any]) -> None:
+    model = MODELS[name]()
+    want = train(model, compiled(model, "aot_eager"))
+    found = trained(model, "0.6x", target=slow)
+    assert difference(want, found) is None
+    assert made
+    if name != "graph_break":  # Its graphs are alive at once, and each has a plan of its own.
+        assert found[2] <= 1.02 * made[-1].peak
+
+
+def test_nothing_moves_where_everything_fits(made: list[Any]) -> None:
+    model = MODELS["dropout"]()
+    want = train(model, compiled(model, "aot_eager"))
+    assert difference(want, trained(model, "1.0x")) is None
+    assert not made[0].out and not made[0].again
+
+
+def test_random_operators_run_again_with_the_state_of_their_first_run(slow: str, made: list[Any]) -> None:
+    for name in ("dropout", "noise"):
+        model = MODELS[name]()
+        want = train(model, compiled(model, "aot_eager"))
+        assert difference(want, trained(model, "smallest", target=slow)) is None
+        assert made[-1].random_again > 0, name
+
+
+def test_batch_norm_runs_again_without_its_statistics(slow: str, made: list[Any]) -> None:
+    model = MODELS["batch_norm"]()
+    want = train(model, compiled(model, "aot_eager"))
+    found = trained(model, "0.6x", target=slow)
+    assert difference(want, found) is None
+    assert any("batch_norm" in node for node in made[-1].again)
+
+
+def test_each_size_has_a_plan_of_its_own(made: list[Any]) -> None:
+    model = MODELS["growing_batch"]()
+    trained(model, "0.7x")
+    assert [plan.symbolic for plan in made] == [True] * 3
+    assert made[0].peak < made[1].peak < made[2].peak
+
+
+def test_several_graphs_have_a_plan_each(made: list[Any]) -> None:
+    model = MODELS["graph_break"]()
+    trained(model, "0.8x")
+    assert len(made) == 2
+
+
+def test_a_backward_pass_that_runs_twice_adds_its_gradients() -> None:
+    model = Layers()
+    run = torch.compile(model, backend=lmsc_backend.backend, options={"budget": "1x"})
+    loss = run(rows(0)).square().mean()
+    loss.backward(retain_graph=True)
+    once = model.layers[0].weight.grad.clone()
+    loss.backward()
+    assert torch.equal(model.layers[0].weight.grad, 2 * once)
+
+
+# Budgets, options, refusals.
+
+
+def test_a_refusal_is_one_sentence_with_the_smallest_budget() -> None:
+    run = torch.compile(WithLoss(Layers()), backend=lmsc_backend.backend, options={"budget": "100KiB"})
+    for _ in range(2):
+        with pytest.raises(lmsc.Refusal) as caught:
+            run(rows(0), labels(0))
+        assert "\n" not in str(caught.value) and len(str(caught.value)) < 250
+        assert caught.value.smallest_budget > caught.value.budget == 100 << 10
+        assert caught.value.code in str(caught.value)
+    torch._dynamo.reset()
+    fits = torch.compile(WithLoss(Layers()), backend=lmsc_backend.backend, options={"budget": caught.value.smallest_budget})
+    fits(rows(0), labels(0)).backward()
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({}, "budget"),
+        ({"budget": "lots"}, "lots"),
+        ({"budget": "1GiB", "speed": 3}, "speed"),
+        ({"budget": "1GiB", "inner": "tvm"}, "inner"),
+        ({"budget": "1GiB", "effort": -1}, "effort"),
+        ({"budget": "1GiB", "target": "abacus"}, "abacus"),
+    ],
+)
+def test_an_option_that_is_wrong_is_named(options: dict[str, Any], named: str) -> None:
+    run = torch.compile(Layers(), backend=lmsc_backend.backend, options=options)
+    with pytest.raises(lmsc.InputError, match=named):
+        run(rows(0))
+
+
+def test_resident_bytes_are_told_and_part_of_the_budget(made: list[Any]) -> None:
+    model = WithLoss(Layers())
+    torch.compile(model, backend=lmsc_backend.backend, options={"budget": "smallest"})(rows(0), labels(0)).backward()
+    (plan,) = made
+    parameters = sum(p.untyped_storage().nbytes() for p in model.parameters())
+    inputs = rows(0).nbytes + labels(0).nbytes
+    # The classifier's bias is not read by the graph's problem, yet it is there.
+    assert plan.resident == parameters + inputs
+    assert plan.peak <= plan.budget and f"{planning.size(plan.resident)} are parameters and inputs" in str(plan)
+
+
+def test_plans_lists_what_is_in_force_and_a_compilation_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    model, other = Layers(), Layers()
+    with caplog.at_level(logging.INFO, "lmsc.torch"):
+        run = torch.compile(model, backend=lmsc_backend.backend, options={"budget": "1x"})
+        run(rows(0))
+    assert [record.name for record in caplog.records].count("lmsc.torch") == 1
+    assert len(lmsc.torch.plans(model)) == 1
+    assert lmsc.torch.plans(other) == []
+    assert str(lmsc.torch.plans(model)[0]) == caplog.records[-1].message
+
+
+def test_a_plan_can_be_looked_at_first() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(64, 64), nn.BatchNorm1d(64), nn.Dropout(0.5), nn.Linear(64, 64))
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    state = torch.get_rng_state()
+    (plan,) = lmsc.torch.plan(model, rows(0), "0.9x")
+    assert plan.peak <= plan.budget < plan.as_it_is
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_the_package_names_the_backend_for_torch(tmp_path: Path) -> None:
+    project = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
+    points = project["entry-points"]["torch_dynamo_backends"]
+    assert points == {"lmsc": "lmsc.torch.backend:backend"}
+    # As an installed package has it, found without an import of lmsc.
+    info = tmp_path / "lmsc-0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lmsc\nVersion: 0\n")
+    (info / "entry_points.txt").write_text(f"[torch_dynamo_backends]\nlmsc = {points['lmsc']}\n")
+    program = (
+        f"import sys; sys.path[:0] = {[str(tmp_path), str(HERE.parent)]}\n"
+        "import torch\n"
+        "run = torch.compile(torch.nn.Linear(8, 8), backend='lmsc', options={'budget': '1x'})\n"
+        "run(torch.randn(4, 8)).sum().backward()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# The checker finds what a writer does wrong. Each mutation is planted in the writer, and none of the graphs runs.
+
+
+def planted(monkeypatch: pytest.MonkeyPatch, name: str, slow: str, budget: str = "smallest") -> Any:
+    model = MODELS[name]()
+    torch._dynamo.reset()
+    run = torch.compile(model.module.train(), backend=lmsc_backend.backend, options={"budget": budget, "target": slow})
+    torch.manual_seed(0)
+    return run(*model.batch(0))
+
+
+def swapped(node: Any, other: Any) -> None:
+    node.meta, other.meta = dict(node.meta), dict(other.meta)
+
+
+def after(monkeypatch: pytest.MonkeyPatch, change: Any) -> list[int]:
+    """Changes the graphs that the writer has written; returns a list that has an entry once something was changed."""
+    write, done = Writer.write, []
+
+    def wrong(self: Writer) -> Any:
+        graphs = write(self)
+        if change(*(graph.graph for graph in graphs)):
+            done.append(1)
+        return graphs
+
+    monkeypatch.setattr(Writer, "write", wrong)
+    return done
+
+
+def calls(graph: Any, *targets: Any) -> list[Any]:
+    return [node for node in graph.nodes if node.op == "call_function" and (not targets or node.target in targets)]
+
+
+def other_saved_tensor(forward: Any, backward: Any) -> bool:
+    """Two saved tensors of the same shape change places."""
+    output = next(iter(forward.find_nodes(op="output")))
+    results = list(output.args[0])
+    shapes = [getattr(node.meta.get("val"), "shape", None) if node is not None else None for node in results]
+    for i in range(1, len(results)):
+        for j in range(i + 1, len(results)):
+            if shapes[i] is not None and shapes[i] == shapes[j] and results[i] is not results[j]:
+                results[i], results[j] = results[j], results[i]
+                output.args = (tuple(results),)
+                return True
+    return False
+
+
+def same_name(forward: Any, backward: Any) -> bool:
+    """An input has the target of another value."""
+    first, second = list(backward.find_nodes(op="placeholder"))[:2]
+    second.target = first.name
+    return True
+
+
+def other_operand(forward: Any, backward: Any) -> bool:
+    """An operator reads another value of the same shape."""
+    for node in reversed(calls(backward)):
+        others = [n for n in backward.find_nodes(op="placeholder") if n not in node.all_input_nodes]
+        for operand in node.all_input_nodes:
+            for other in others:
+                shapes = [getattr(n.meta.get("val"), "shape", None) for n in (operand, other)]
+                if shapes[0] is not None and shapes[0] == shapes[1]:
+                    node.replace_input_with(operand, other)
+                    return True
+    return False
+
+
+def other_number(forward: Any, backward: Any) -> bool:
+    """A constant of an operator changes."""
+    for node in calls(forward):
+        for place, argument in enumerate(node.args):
+            if isinstance(argument, float):
+                node.update_arg(place, argument / 2)
+                return True
+    return False
+
+
+def drawn_anew(forward: Any, backward: Any) -> bool:
+    """A repeat draws new numbers."""
+    from torch._prims.rng_prims import run_with_rng_state
+
+    for node in calls(backward, run_with_rng_state):
+        node.target, node.args = node.args[1], tuple(node.args[2:])
+        return True
+    return False
+
+
+def other_state(forward: Any, backward: Any) -> bool:
+    """A repeat draws with the state of another operator."""
+    from torch._prims.rng_prims import run_with_rng_state
+
+    again = calls(backward, run_with_rng_state)
+    if len(again) < 2:
+        return False
+    again[0].update_arg(0, again[1].args[0])
+    return True
+
+
+def order_of_draws(forward: Any, backward: Any) -> bool:
+    """Two random operators change places."""
+    from torch._functorch.partitioners import is_rng_op
+
+    drawing = [node for node in calls(forward) if is_rng_op(node)]
+    for first, second in zip(drawing, drawing[1:], strict=False):
+        if not set(second.all_input_nodes) - set(forward.find_nodes(op="placeholder")):
+            first.prepend(second)
+            return True
+    return False
+
+
+def not_waited_for(forward: Any, backward: Any) -> bool:
+    """The copy on the host is read as if it were back."""
+    for node in calls(backward, torch.ops.lmsc.reload.default):
+        node.replace_all_uses_with(node.args[0])
+        return True
+    return False
+
+
+def other_copy(forward: Any, backward: Any) -> bool:
+    """Another tensor comes back."""
+    returns = calls(backward, torch.ops.lmsc.reload.default)
+    pairs = [(a, b) for a in returns for b in returns if a.args[0] is not b.args[0] and a.meta["val"].shape == b.meta["val"].shape]
+    for node, other in pairs:
+        node.update_arg(0, other.args[0])
+        return True
+    return False
+
+
+def kept_too_long(forward: Any, backward: Any) -> bool:
+    """A tensor that has left stays all the same."""
+    for node in calls(backward, torch.ops.lmsc.reload.default):
+        source = node.args[0]
+        if source.op != "placeholder":
+            continue
+        outputs = next(iter(forward.find_nodes(op="output")))
+        for leaving in calls(forward, torch.ops.lmsc.offload.default):
+            if leaving.name == source.name:
+                outputs.replace_input_with(leaving, leaving.args[0])
+                source.meta = dict(leaving.args[0].meta)
+                node.replace_all_uses_with(source)
+                backward.erase_node(node)
+                return True
+    return False
+
+
+def result_lost(forward: Any, backward: Any) -> bool:
+    """A gradient is that of another parameter."""
+    output = next(iter(backward.find_nodes(op="output")))
+    results = list(output.args[0])
+    for i, one in enumerate(results):
+        for j, other in enumerate(results[:i]):
+            if one is not None and other is not None and one.meta["val"].shape == other.meta["val"].shape:
+                results[i], results[j] = other, one
+                output.args = (tuple(results),)
+                return True
+    return False
+
+
+def effect_again(forward: Any, backward: Any) -> bool:
+    """An operator that changes an input runs twice."""
+    for node in calls(forward):
+        if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
+            with forward.inserting_after(node):
+                forward.node_copy(node)
+            return True
+    return False
+
+
+MUTATIONS = [
+    (other_saved_tensor, "dropout"),
+    (same_name, "dropout"),
+    (other_operand, "dropout"),
+    (other_number, "dropout"),
+    (drawn_anew, "dropout"),
+    (other_state, "noise"),
+    (order_of_draws, "noise"),
+    (not_waited_for, "scan"),
+    (other_copy, "plain"),
+    (kept_too_long, "plain"),
+    (result_lost, "plain"),
+]
+
+
+@pytest.mark.parametrize(("mutation", "name"), MUTATIONS, ids=lambda value: getattr(value, "__name__", value))
+def test_a_mistake_of_the_writer_is_found(mutation: Any, name: str, slow: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = after(monkeypatch, mutation)
+    with pytest.raises(lmsc_backend.Unsound):
+        planted(monkeypatch, name, slow)
+    assert done

@@ -1,0 +1,230 @@
+//! Plans of problems without a model. Other compilers state their graphs as instances, get a plan here, and run it themselves.
+
+use std::sync::Arc;
+
+use lmsc_ir::Bytes;
+use lmsc_plan::instance::Instance;
+use lmsc_plan::planners::{Granularity, Parameters, Request};
+use lmsc_plan::problem::Problem;
+use lmsc_plan::saved::Saved;
+use lmsc_plan::schedule::Watch;
+use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
+use lmsc_plan::{Cause, Floors, Needs, Reach, Refusal, Smallest};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::budget::Budget;
+use crate::plan::named;
+use crate::{Code, DEFAULT_PLANNER, Error};
+
+/// What is asked of a problem.
+#[derive(Clone, Debug)]
+pub struct ProblemQuestion {
+    /// The memory that the step may use; without one, the smallest for which there is a plan.
+    pub budget: Option<Budget>,
+    /// Bytes of the budget that the problem does not contain: parameters and inputs that others hold throughout.
+    pub resident: Bytes,
+    /// The memory of which a budget in percent is a share.
+    pub device: Bytes,
+    /// Bytes of the host that may be occupied.
+    pub host: Bytes,
+    /// Search effort in percent.
+    pub effort: u32,
+}
+
+/// The answer: a plan in which bytes are counted, checked. All bytes include the resident ones.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProblemPlan {
+    /// The budget.
+    pub budget_bytes: u64,
+    /// The peak of the problem as it is.
+    pub as_it_is_bytes: u64,
+    /// The most bytes at once under the plan.
+    pub peak_bytes: u64,
+    /// The time of all operators, each run once.
+    pub compute_ns: u64,
+    /// The time of the plan.
+    pub makespan_ns: u64,
+    /// The time of the operators that run again.
+    pub again_ns: u64,
+    /// Bytes that are copied to the host.
+    pub out_bytes: u64,
+    /// The plan, as `--save-plan` writes it.
+    pub plan: Value,
+}
+
+/// A plan of the problem in the text of an instance, which copies whole tensors and runs operators again.
+///
+/// # Errors
+/// [`ErrorKind::Input`](crate::ErrorKind) for a text that is no instance; [`ErrorKind::Refusal`](crate::ErrorKind), with the smallest
+/// budget that has a plan, for a budget that has none.
+pub fn plan_problem(text: &str, asked: &ProblemQuestion, watch: &Arc<Watch>) -> Result<ProblemPlan, Error> {
+    let instance =
+        Instance::parse(text).map_err(|why| Error::new(Code::Malformed, format!("the instance: {why}")))?;
+    let problem = &instance.problem;
+    let resident = asked.resident;
+    let as_it_is = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0);
+    let peak = || Bytes(as_it_is.saturating_add(resident.0));
+    let budget = match asked.budget {
+        Some(budget) => budget.bytes(asked.device, peak),
+        None => Bytes(Floors::of(problem).recomputation.saturating_add(resident.0)),
+    };
+    let request = Request {
+        granularity: Granularity::Whole,
+        recompute: true,
+        effort: asked.effort,
+        watch: Some(watch),
+        ..Request::new(problem, budget.0.saturating_sub(resident.0))
+    };
+    let question = Question {
+        planner: named(DEFAULT_PLANNER)?,
+        parameters: Parameters::default(),
+        request,
+        space: Space::Counted,
+        or_pages: None,
+        or_as_it_is: false,
+        host_bytes: asked.host.0,
+    };
+    // Resident bytes may take more than the budget although the problem needs nothing.
+    let planned = if budget < resident { None } else { Some(service::plan(&question)) };
+    match planned {
+        Some(Ok(planned)) => Ok(answer(&question, planned, budget, resident, peak())),
+        Some(Err(Unplanned::Ours { planner, flaw })) => {
+            Err(Error::ours(format!("planner {planner}: {flaw}")))
+        }
+        Some(Err(why)) => Err(refusal(&instance, &why, budget, resident).into()),
+        None => {
+            let refusal = Refusal::new(Cause::Resident, budget, Some(resident));
+            Err(with_smallest(refusal, problem, resident).into())
+        }
+    }
+}
+
+fn answer(
+    question: &Question<'_>,
+    planned: Planned,
+    budget: Bytes,
+    resident: Bytes,
+    as_it_is: Bytes,
+) -> ProblemPlan {
+    let plan = &planned.plan;
+    let (compute_ns, makespan_ns) = (question.request.problem.compute_nanos(), planned.nanos());
+    let (again_ns, (out_bytes, _)) = (plan.recompute_nanos(), plan.schedule.copied_bytes());
+    let peak_bytes = planned.peak.saturating_add(resident.0);
+    let saved = Saved::of(question, planned, Vec::new(), None).to_json();
+    ProblemPlan {
+        budget_bytes: budget.0,
+        as_it_is_bytes: as_it_is.0,
+        peak_bytes,
+        compute_ns,
+        makespan_ns,
+        again_ns,
+        out_bytes,
+        plan: serde_json::from_str(&saved).expect("a plan is JSON"),
+    }
+}
+
+fn refusal(instance: &Instance, why: &Unplanned, budget: Bytes, resident: Bytes) -> Refusal {
+    let problem = &instance.problem;
+    let (no, host) = match why {
+        Unplanned::DoesNotFit(no) => (Some(no), None),
+        Unplanned::HostIsFull(no, host) => (Some(no), Some(Bytes(*host))),
+        _ => (None, None),
+    };
+    let refusal = match no.filter(|no| no.needed > no.budget) {
+        Some(no) => {
+            let op = &problem.ops[no.tick as usize];
+            let subject = format!("operator {} ({})", no.tick, problem.kinds[op.kind as usize]);
+            let needed = Some(Bytes(no.needed.saturating_add(resident.0)));
+            let refusal = Refusal::new(
+                Cause::Operator(Needs { subject: subject.clone(), parts: None }.into()),
+                budget,
+                needed,
+            );
+            Refusal { node: Some(subject), ..refusal }
+        }
+        None => Refusal::new(Cause::NoPlan { planner: DEFAULT_PLANNER }, budget, None),
+    };
+    match host {
+        Some(host) => refusal.of_host(host),
+        None => with_smallest(refusal, problem, resident),
+    }
+}
+
+/// The refusal with the smallest budget for which there is a plan.
+fn with_smallest(mut refusal: Refusal, problem: &Problem, resident: Bytes) -> Refusal {
+    let bytes = Bytes(Floors::of(problem).recomputation.saturating_add(resident.0));
+    refusal.smallest.push(Smallest { bytes, reach: Reach::Tried });
+    let advice = format!("the smallest budget that has a plan is {} ({} bytes)", bytes.rounded_up(), bytes.0);
+    refusal.with_help(advice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    /// Four layers whose results of 1000 bytes backward reads: as it is 4000 and what backward makes.
+    fn instance() -> String {
+        let forward = (0..4).map(|i| {
+            let reads = if i == 0 { String::new() } else { format!("{}", i - 1) };
+            format!("[0, 0, 1.0, 0, [{reads}], [{i}], 1]")
+        });
+        let backward = (0..4).rev().map(|i| {
+            let reads = if i == 3 { format!("{i}") } else { format!("{i}, {}", 7 - i - 1) };
+            format!("[0, 1, 1.0, 0, [{reads}], [{}], 0]", 7 - i)
+        });
+        let ops: Vec<String> = forward.chain(backward).collect();
+        format!(
+            r#"{{"format": "lmsc-planner-dag-1", "name": "four", "bw_d2h": 1e9, "bw_h2d": 1e9, "kinds": ["layer"],
+                "tensor_bytes": [1000, 1000, 1000, 1000, 10, 10, 10, 10], "swappable": [0, 1, 2], "given": [],
+                "ops": [{}]}}"#,
+            ops.join(", ")
+        )
+    }
+
+    fn asked(budget: Option<&str>) -> Result<ProblemPlan, Error> {
+        let budget = budget.map(|text| text.parse().unwrap());
+        let question = ProblemQuestion {
+            budget,
+            resident: Bytes(500),
+            device: Bytes(10_000),
+            host: Bytes(1 << 30),
+            effort: 20,
+        };
+        plan_problem(&instance(), &question, &Arc::default())
+    }
+
+    #[test]
+    fn resident_bytes_are_part_of_the_budget_and_of_the_peak() {
+        let fits = asked(Some("4510")).unwrap();
+        assert_eq!((fits.as_it_is_bytes, fits.peak_bytes, fits.out_bytes), (4510, 4510, 0));
+        assert_eq!(fits.plan["space"], "counted");
+        let tight = asked(Some("3600")).unwrap();
+        assert!(tight.peak_bytes <= 3600 && tight.out_bytes + tight.again_ns > 0, "{tight:?}");
+        assert_eq!(asked(Some("36%")).unwrap().budget_bytes, 3600);
+        assert_eq!(asked(Some("0.9x")).unwrap().budget_bytes, 4059);
+    }
+
+    #[test]
+    fn the_smallest_budget_is_the_one_that_a_refusal_names() {
+        let smallest = asked(None).unwrap();
+        let refused = asked(Some(&(smallest.budget_bytes - 1).to_string())).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Refusal);
+        let named = refused.refusal().and_then(Refusal::smallest_budget).unwrap();
+        assert_eq!(named.bytes.0, smallest.budget_bytes);
+        let below = asked(Some("499")).unwrap_err();
+        assert_eq!(
+            below.refusal().and_then(Refusal::smallest_budget).unwrap().bytes.0,
+            smallest.budget_bytes
+        );
+    }
+
+    #[test]
+    fn a_text_that_is_no_instance_is_the_callers_fault() {
+        let question =
+            ProblemQuestion { budget: None, resident: Bytes(0), device: Bytes(0), host: Bytes(0), effort: 0 };
+        let error = plan_problem("{}", &question, &Arc::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+    }
+}
