@@ -10,7 +10,9 @@
 
 mod candidates;
 mod follow;
+mod layered;
 mod moves;
+mod repeats;
 mod starts;
 
 use std::cell::LazyCell;
@@ -22,6 +24,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use candidates::{Candidate, Choice, Fate, candidates};
 use cranelift_entity::SecondaryMap;
 use follow::{Follow, Part};
+use layered::Layered;
 use lmsc_bound::{self as bound, Certificate};
 use lmsc_ir::Phase;
 use lmsc_ir::rng::{Rng, Source};
@@ -172,6 +175,10 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     let least = LazyCell::new(|| bound::quick(request));
     let all = search.evaluations;
     let mut found: Vec<(Found, Plan)> = Vec::new();
+    if part != Part::Whole || request.problem.ops.len() > MANY_OPERATORS.get() {
+        found = search.finished(Layered::new(&search, &request.problem.uses()).best());
+        if std::env::var("FOLD").is_ok() { eprintln!("layered {part_name} {:?}: {:?} {} evaluations", request.granularity, found.iter().map(|(f,p)|(f.0,f.1,p.schedule.makespan())).collect::<Vec<_>>(), search.known().len(), part_name = part as u8); }
+    }
     let (mut spent, mut before, mut placed) = (0, u64::MAX, None);
     // Without effort there is one short round.
     for (round, percent) in
@@ -222,6 +229,7 @@ struct Search<'a> {
     /// The first tick after the forward phase.
     turn: u32,
     budget: u64,
+    granularity: Granularity,
     piece: u64,
     final_piece: u64,
     /// By tick of the producer.
@@ -236,10 +244,20 @@ struct Search<'a> {
     known: Mutex<HashMap<u64, Known>>,
 }
 
+/// The size of the pieces if `pieces` make up the peak.
+fn piece_of(problem: &Problem, granularity: Granularity, pieces: u64) -> u64 {
+    match granularity {
+        Granularity::Whole => u64::MAX,
+        Granularity::Ranges => swap_only::piece_bytes(problem, pieces),
+    }
+}
+
 impl<'a> Search<'a> {
     fn new(remat: &'a Rematerializer<'a>, request: &Request<'a>, part: Part) -> Search<'a> {
         let problem = request.problem;
-        let turn = problem.ops.iter().position(|op| op.phase != Phase::Forward);
+        // Updates may stand before the backward phase: of a step counter, say.
+        let first = |is_first: fn(Phase) -> bool| problem.ops.iter().position(|op| is_first(op.phase));
+        let turn = first(|phase| phase == Phase::Backward).or_else(|| first(|phase| phase != Phase::Forward));
         let turn = turn.unwrap_or(problem.ops.len()) as u32;
         let candidates = candidates(remat, problem, turn);
         let mut by_cost: Vec<u32> = (0..candidates.len() as u32).collect();
@@ -253,15 +271,13 @@ impl<'a> Search<'a> {
         let evaluations =
             EVALUATIONS.get() / n * MANY_OPERATORS.get().pow(2) / n.max(MANY_OPERATORS.get()).pow(2);
         let evaluations = evaluations.clamp(500, 60_000);
-        let piece = |pieces| match request.granularity {
-            Granularity::Whole => u64::MAX,
-            Granularity::Ranges => swap_only::piece_bytes(problem, pieces),
-        };
+        let piece = |pieces| piece_of(problem, request.granularity, pieces);
         Search {
             remat,
             problem,
             turn,
             budget: request.budget,
+            granularity: request.granularity,
             piece: piece(swap_only::PIECES.get() / 10),
             final_piece: piece(swap_only::PIECES.get()),
             candidates,
@@ -551,7 +567,7 @@ impl<'a> Search<'a> {
     /// Rewrites the problem for the choice; false if its operators take longer than `most_nanos`.
     fn rewrite(&self, choice: &Choice, most_nanos: u64, into: &mut Rewritten) -> bool {
         let (mut dropped, mut lasting, mut renewed) = (Vec::new(), Vec::new(), Vec::new());
-        for (candidate, &fate) in self.candidates.iter().zip(choice) {
+        for (candidate, &fate) in self.candidates.iter().zip(choice.iter()) {
             match (candidate.dropped, fate) {
                 (Some(window), fate) => dropped.extend(fate.of(window)),
                 (None, Fate::Kept) => lasting.push(candidate.tensor),
@@ -560,7 +576,7 @@ impl<'a> Search<'a> {
             }
         }
         dropped.sort_unstable();
-        let dead = Dead { lasting: &lasting, renewed: &renewed };
+        let dead = Dead { lasting: &lasting, renewed: &renewed, reach: choice.reach };
         self.remat.rewrite_within(&dropped, dead, most_nanos, into)
     }
 
