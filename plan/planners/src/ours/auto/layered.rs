@@ -11,8 +11,9 @@ use lmsc_schedule::tuned::Tunable;
 
 use super::candidates::{Choice, Fate};
 use super::repeats::{Forward, Layer, last_before};
-use super::{Found, Memory, Search};
-use crate::ours::remat::Reach;
+use super::{Found, Search};
+use crate::ours::remat::{Reach, Rewritten};
+use crate::ours::swap_only;
 use crate::ours::swap_set::Manner;
 
 /// Numbers of layers between kept boundaries that are tried.
@@ -37,7 +38,7 @@ const IMPROVED: usize = 3;
 const PATTERN_PIECES: Tunable<u64> = Tunable::new(500);
 
 /// Operators that are evaluated for patterns, if the number of operators allows at least [`LEAST_EVALUATIONS`].
-const EVALUATED: Tunable<usize> = Tunable::new(1_500_000);
+const EVALUATED: Tunable<usize> = Tunable::new(1_000_000);
 
 /// At least this number of evaluations.
 const LEAST_EVALUATIONS: usize = 12;
@@ -47,10 +48,6 @@ const IDLE_PLACES: usize = 24;
 
 /// A place whose tensors have less than the budget divided by this together is not worth an evaluation.
 const SMALL_PLACE: u64 = 5000;
-
-/// The manners tried for the best pattern, the first for all others.
-const MANNERS: [Manner; 6] =
-    [Manner::InTime, Manner::Ready, Manner::Gone, Manner::Clean, Manner::Late, Manner::Largest];
 
 /// What is decided for layers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,12 +61,12 @@ struct Pattern {
     kept_from: Vec<u32>,
 }
 
-/// Candidates at the same place of copies of a layer.
+/// Tensors at the same place of copies of a layer.
 #[derive(Default)]
 struct Place {
-    candidates: Vec<usize>,
+    /// Of each tensor, the first of its candidates, and its layer.
+    tensors: Vec<(usize, usize)>,
     bytes: u64,
-    layers: Vec<usize>,
 }
 
 /// The place of a candidate.
@@ -92,7 +89,7 @@ pub(super) struct Layered<'a, 'b> {
     at: Vec<Option<At>>,
     /// Number of operators of the backward phase for a layer, about.
     late: u32,
-    memory: Memory,
+    rewritten: Rewritten,
     manner: Manner,
     piece: u64,
     known: BTreeMap<Pattern, u64>,
@@ -132,9 +129,11 @@ impl<'a, 'b> Layered<'a, 'b> {
             if place == places.len() {
                 places.push(Place::default());
             }
-            places[place].candidates.push(index);
-            places[place].bytes += candidate.bytes;
-            places[place].layers.push(layer);
+            // Several windows of a tensor are candidates of their own.
+            if index == 0 || search.candidates[index - 1].tensor != candidate.tensor {
+                places[place].tensors.push((index, layer));
+                places[place].bytes += candidate.bytes;
+            }
             at[index] = Some(At { layer, last: of[last], place, copy: layers[layer].copy as u32 });
         }
         let late = (problem.ops.len() - turn) / layers.len().max(1);
@@ -144,8 +143,8 @@ impl<'a, 'b> Layered<'a, 'b> {
             places,
             at,
             late: (late as u32).max(SHORTEST_REACH),
-            memory: Memory::default(),
-            manner: MANNERS[0],
+            rewritten: Rewritten::default(),
+            manner: Manner::ALL[0],
             piece: super::piece_of(problem, search.granularity, PATTERN_PIECES.get()),
             known: BTreeMap::new(),
             evaluations: 0,
@@ -172,6 +171,11 @@ impl<'a, 'b> Layered<'a, 'b> {
         found.truncate(IMPROVED);
         let manner = self.manner;
         found.into_iter().map(|(nanos, pattern)| (nanos, manner, self.choice(&pattern))).collect()
+    }
+
+    /// The makespan of the best pattern of whole layers that a few evaluations find.
+    pub(super) fn glance(mut self, evaluations: usize) -> u64 {
+        self.whole_layers(evaluations)[0].0
     }
 
     /// The pattern in which no layer runs again.
@@ -209,27 +213,32 @@ impl<'a, 'b> Layered<'a, 'b> {
         if let Some(&known) = self.known.get(pattern) {
             return known;
         }
-        let choice = self.choice(pattern);
-        let met = self.memory.met.len();
-        let limit = most.saturating_sub(1);
-        let found = self.search.evaluate(&mut self.memory, &choice, self.manner, self.piece, limit);
-        self.evaluations += self.memory.met.len() - met;
-        let nanos = found.map_or(u64::MAX, |found| found.makespan);
+        let nanos = self.anew(pattern, self.manner, most);
         self.known.insert(pattern.clone(), nanos);
         nanos
     }
 
+    fn anew(&mut self, pattern: &Pattern, manner: Manner, most: u64) -> u64 {
+        let Search { follow, budget, .. } = self.search;
+        let choice = self.choice(pattern);
+        if follow.is_ended() || !self.search.rewrite(&choice, most.saturating_sub(1), &mut self.rewritten) {
+            return u64::MAX;
+        }
+        follow.evaluated();
+        self.evaluations += 1;
+        let schedule = swap_only::covered(&self.rewritten.problem, *budget, self.piece, manner);
+        schedule.map_or(u64::MAX, |schedule| schedule.makespan())
+    }
+
     /// Evaluates with the manner that suits the pattern best from now on.
     fn pick_manner(&mut self, pattern: &Pattern) {
-        let choice = self.choice(pattern);
         let mut best = (u64::MAX, self.manner);
-        for manner in MANNERS {
-            let found = self.search.evaluate(&mut self.memory, &choice, manner, self.piece, best.0 - 1);
-            if let Some(found) = found.filter(|found| found.makespan < best.0) {
-                best = (found.makespan, manner);
+        for manner in Manner::ALL {
+            let nanos = self.anew(pattern, manner, u64::MAX);
+            if nanos < best.0 {
+                best = (nanos, manner);
             }
         }
-        self.evaluations += MANNERS.len();
         if best.1 != self.manner {
             self.manner = best.1;
             self.known.clear();
@@ -294,10 +303,10 @@ impl<'a, 'b> Layered<'a, 'b> {
     /// All layers again, but for the places whose tensors are the dearest to make for their bytes.
     fn by_price(&mut self, found: &mut Vec<(u64, Pattern)>, most: usize) {
         let search = self.search;
-        let late = |place: &Place| place.candidates.iter().any(|&i| search.candidates[i].dropped.is_some());
+        let late = |place: &Place| place.tensors.iter().any(|&(i, _)| search.candidates[i].dropped.is_some());
         let nanos = |place: usize| -> u128 {
-            let candidates = &self.places[place].candidates;
-            candidates.iter().map(|&i| u128::from(search.candidates[i].nanos)).sum()
+            let tensors = &self.places[place].tensors;
+            tensors.iter().map(|&(i, _)| u128::from(search.candidates[i].nanos)).sum()
         };
         let mut places: Vec<(u128, usize)> = (0..self.places.len())
             .filter(|&place| late(&self.places[place]))
@@ -366,11 +375,11 @@ impl<'a, 'b> Layered<'a, 'b> {
     /// The pattern with places kept, in all copies or in the last ones: those first that save the most computing for their
     /// bytes.
     fn places(&mut self, mut best: (u64, Pattern), most: usize) -> (u64, Pattern) {
-        for _ in 0..2 {
+        for _ in 0..3 {
             let before = best.0;
             let mut idle = 0;
             for place in self.worth_keeping(&best.1) {
-                let copies = self.places[place].candidates.len() as u32;
+                let copies = self.places[place].tensors.len() as u32;
                 let (at, now) = (best.0, best.1.kept_from[place].min(copies));
                 let step = (copies / 8).max(1);
                 let tries = if now == copies {
@@ -406,7 +415,7 @@ impl<'a, 'b> Layered<'a, 'b> {
         for place in 0..self.places.len() {
             let facts = &self.places[place];
             let bytes = facts.bytes;
-            if bytes < self.search.budget / SMALL_PLACE || !facts.layers.iter().any(|&l| pattern.again[l]) {
+            if bytes < self.search.budget / SMALL_PLACE || !facts.tensors.iter().any(|&(_, layer)| pattern.again[layer]) {
                 continue;
             }
             let is_kept = pattern.kept_from[place] == 0;
@@ -425,7 +434,7 @@ impl<'a, 'b> Layered<'a, 'b> {
     /// The time of all operators under the pattern.
     fn computing(&mut self, pattern: &Pattern) -> Option<u64> {
         let choice = self.choice(pattern);
-        let rewritten = &mut self.memory.rewritten;
+        let rewritten = &mut self.rewritten;
         self.search.rewrite(&choice, u64::MAX, rewritten).then(|| rewritten.problem.compute_nanos())
     }
 
