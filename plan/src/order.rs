@@ -2,12 +2,16 @@
 //!
 //! Exporters list gradients of weights, sums of gradients and updates long after their inputs exist, and masks and shapes
 //! long before their first readers. Moving such nodes costs no time and often frees more memory than swapping saves.
+//!
+//! Updates that run as soon as their gradients are complete free these, and copy state both ways beside the backward pass.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
+use cranelift_entity::SecondaryMap;
 use lmsc_cost::Cost;
-use lmsc_ir::{Adjacency, Bytes, Def, Graph, NodeId, StorageId, Storages};
+use lmsc_ir::{Adjacency, Bytes, Def, Graph, NodeId, Phase, Phases, StorageId, Storages};
+use lmsc_schedule::problem::{Operator, Problem, TensorId};
 use lmsc_schedule::tuned::{self, Tunable};
 
 /// Maximum number of nodes that move together.
@@ -33,6 +37,8 @@ const NEGLIGIBLE_SHARE: Tunable<u64> = Tunable::new(16);
 /// multiplied and added to its buffer, only the last node frees memory. And a node that allocates next to nothing runs as
 /// soon as it can, if it must run before something large is freed: the gradients of a bias and of a weight read the same
 /// tensor.
+///
+/// The last of these has the updates as early as they can run.
 ///
 /// Nodes that draw random numbers keep their relative order. A graph with copies keeps its order. `cost` returns the duration
 /// and the workspace of a node.
@@ -83,8 +89,103 @@ pub fn with_less_memory(
                 orders.push(order);
             }
         }
+        let early = with_early_updates(graph, &orders[0]);
+        if !orders.contains(&early) {
+            orders.push(early);
+        }
     }
     orders
+}
+
+/// The order in which each update runs as soon as the nodes before it have run. Only nodes of the update phase move.
+fn with_early_updates(graph: &Graph, order: &[NodeId]) -> Vec<NodeId> {
+    let phases = Phases::of(graph, |_| None);
+    let before = graph.predecessor_lists();
+    let mut place = vec![0; graph.node_capacity()];
+    order.iter().enumerate().for_each(|(at, &node)| place[number(node)] = at as u32);
+    let moves = |node: NodeId| {
+        phases.phase(node) == Phase::Update && !graph.node(node).op.effects().random
+    };
+    let waits = |at: usize| before.of(order[at]).iter().map(|&node| place[number(node)]).collect::<Vec<u32>>();
+    let places = early_places(order.len(), |at| moves(order[at]).then(|| waits(at)));
+    sorted_by_place(&places).into_iter().map(|at| order[at as usize]).collect()
+}
+
+/// A problem whose updates run as soon as they can.
+#[derive(Clone, Debug)]
+pub struct EarlyUpdates {
+    /// The problem in the new order.
+    pub problem: Problem,
+    /// By tick, the tick of the given problem.
+    pub origin: Vec<u32>,
+    /// The number of operators that move.
+    pub moved: usize,
+    /// If most updates wait for one operator at the end of the backward phase (a norm of all gradients): the tick of that operator in the
+    /// given problem, the number of the updates that wait for it, and the number of all updates.
+    pub waiting: Option<(u32, usize, usize)>,
+}
+
+/// The problem in which each operator of the update phase runs as soon as it can: after every earlier operator that makes or
+/// changes what it touches, and after every earlier one that touches what it changes. So each operator reads the same values.
+pub fn early_updates(problem: &Problem) -> EarlyUpdates {
+    let mut changed: SecondaryMap<TensorId, Option<u32>> = SecondaryMap::new();
+    let mut touched: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::new();
+    let places = early_places(problem.ops.len(), |tick| {
+        let op = &problem.ops[tick];
+        let mut waits: Vec<u32> = op.reads.iter().filter_map(|&tensor| changed[tensor]).collect();
+        op.changes.iter().for_each(|&tensor| waits.append(&mut touched[tensor]));
+        op.touches().for_each(|tensor| touched[tensor].push(tick as u32));
+        op.produces.iter().chain(&op.changes).for_each(|&tensor| changed[tensor] = Some(tick as u32));
+        (op.phase == Phase::Update).then_some(waits)
+    });
+    let origin = sorted_by_place(&places);
+    let moved = places.iter().enumerate().filter(|&(tick, &place)| place != tick as u32).count();
+    let ops = origin.iter().map(|&tick| problem.ops[tick as usize].clone()).collect();
+    let waiting = waiting(problem, &places);
+    EarlyUpdates { problem: Problem { ops, ..problem.clone() }, origin, moved, waiting }
+}
+
+/// The operator for which most updates wait although nearly all of the backward phase is over, see [`EarlyUpdates::waiting`].
+fn waiting(problem: &Problem, places: &[u32]) -> Option<(u32, usize, usize)> {
+    let is_of = |phase: Phase| move |op: &Operator| op.phase == phase;
+    let first = problem.ops.iter().position(is_of(Phase::Backward))?;
+    let last = problem.ops.iter().rposition(is_of(Phase::Backward))?;
+    let late = last - (last - first) / LATE_SHARE;
+    let updates = problem.ops.iter().zip(places).filter(|(op, _)| is_of(Phase::Update)(op) && !op.changes.is_empty());
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut all = 0;
+    for (_, &place) in updates {
+        all += 1;
+        if place as usize >= late {
+            *counts.entry(place).or_default() += 1;
+        }
+    }
+    let (tick, count) = counts.into_iter().max_by_key(|&(tick, count)| (count, Reverse(tick)))?;
+    (count > 1 && 2 * count > all).then_some((tick, count, all))
+}
+
+/// The last of this number of parts of the backward phase is late for an update.
+const LATE_SHARE: usize = 10;
+
+/// By position in an order, the position after which the item runs: its own, or for an item that moves, the last of the places
+/// of the items that it waits for. `waits` returns these by position, or nothing for an item that does not move.
+fn early_places(items: usize, mut waits: impl FnMut(usize) -> Option<Vec<u32>>) -> Vec<u32> {
+    let mut places: Vec<u32> = Vec::with_capacity(items);
+    for at in 0..items {
+        let place = match waits(at) {
+            None => at as u32,
+            Some(waits) => waits.into_iter().map(|before| places[before as usize]).max().unwrap_or(0),
+        };
+        places.push(place);
+    }
+    places
+}
+
+/// The positions in the order of their places; at one place, the item that does not move comes first.
+fn sorted_by_place(places: &[u32]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..places.len() as u32).collect();
+    order.sort_by_key(|&at| (places[at as usize], places[at as usize] != at, at));
+    order
 }
 
 /// An order, the most bytes live at once in it, and the sum of the bytes live over all its ticks.

@@ -5,8 +5,7 @@ use lmsc_schedule::problem::{Operator, Problem, TensorId, Uses, Window};
 use lmsc_schedule::tuned::{self, Tunable};
 use smallvec::{SmallVec, smallvec};
 
-/// A tensor recomputed for one recomputed operator serves others within this number of operators, unless it is to
-/// be recomputed for each.
+/// The number of operators of [`Reach::Short`].
 const REUSED_WITHIN: Tunable<usize> = Tunable::new(40);
 
 /// Maximum number of recomputed operators, as a multiple of the operators of the source.
@@ -52,7 +51,7 @@ impl Dropped {
 pub(crate) enum Needed {
     /// It stays resident from then on.
     Stays,
-    /// It is dropped again, and serves other operators within the next 40 operators.
+    /// It is dropped again, and serves other operators within the reach of the rewriting.
     GoesAgain,
     /// It is recomputed for each operator of the source that needs it.
     Renewed,
@@ -163,8 +162,20 @@ pub(crate) struct Dead<'a> {
     /// These are kept until then. The others are recomputed.
     pub lasting: &'a [TensorId],
     /// These are recomputed for each operator of the source that requires recomputation. The others serve other operators
-    /// within the next 40 operators.
+    /// within the reach.
     pub renewed: &'a [TensorId],
+    /// For how long these others serve, and dropped tensors that go again.
+    pub reach: Reach,
+}
+
+/// How long a recomputed tensor serves other operators before it is dropped again, unless it is to be recomputed for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub(crate) enum Reach {
+    /// For [`REUSED_WITHIN`] operators from its recomputation, recomputed ones among them.
+    #[default]
+    Short,
+    /// Until this many operators of the source have run since it was used last.
+    Operators(u32),
 }
 
 struct Rewriting<'a> {
@@ -176,6 +187,7 @@ struct Rewriting<'a> {
     nanos: u64,
     most_nanos: u64,
     most_ops: usize,
+    reach: Reach,
     /// The position of the first operator that is recomputed for the next operator of the source.
     group: usize,
     result: &'a mut Rewritten,
@@ -194,6 +206,8 @@ struct State<'a> {
     lasts: bool,
     /// Whether it is recomputed for each of them.
     is_renewed: bool,
+    /// The tick of the operator for which it was recomputed, or at which it was used last since.
+    used: u32,
 }
 
 impl State<'_> {
@@ -216,7 +230,8 @@ impl<'a> Rewriting<'a> {
         result: &'a mut Rewritten,
     ) -> Rewriting<'a> {
         let problem = source.problem;
-        let state = |version| State { windows: &[], version, made: None, lasts: false, is_renewed: false };
+        let state =
+            |version| State { windows: &[], version, made: None, lasts: false, is_renewed: false, used: 0 };
         let mut tensors: PrimaryMap<TensorId, State> = problem.tensors.keys().map(state).collect();
         dead.lasting.iter().for_each(|&tensor| tensors[tensor].lasts = true);
         dead.renewed.iter().for_each(|&tensor| tensors[tensor].is_renewed = true);
@@ -233,7 +248,8 @@ impl<'a> Rewriting<'a> {
         result.op_origin.clear();
         let most_ops = problem.ops.len() * (1 + MOST_AGAIN);
         let nanos = source.compute_nanos;
-        Rewriting { source, ends, tensors, nanos, most_nanos, most_ops, group: 0, result }
+        let reach = dead.reach;
+        Rewriting { source, ends, tensors, nanos, most_nanos, most_ops, reach, group: 0, result }
     }
 
     /// Whether the limits held.
@@ -256,6 +272,7 @@ impl<'a> Rewriting<'a> {
             renamed.reads.extend(op.reads.iter().map(|&t| tensors[t].version));
             renamed.produces.extend_from_slice(&op.produces);
             renamed.changes.extend(op.changes.iter().map(|&t| tensors[t].version));
+            op.reads.iter().for_each(|&t| tensors[t].used = now);
             if self.is_too_much() {
                 return false;
             }
@@ -283,12 +300,10 @@ impl<'a> Rewriting<'a> {
         let dropped = state.dropped(now);
         let is_gone = dropped.is_some() || self.is_dead(tensor, now) && !state.lasts;
         let is_renewed = dropped.map_or(state.is_renewed, |d| d.needed == Needed::Renewed);
-        let is_recent = |at: u32| {
-            if is_renewed {
-                at as usize >= self.group
-            } else {
-                self.result.op_origin.len() - (at as usize) < REUSED_WITHIN.get()
-            }
+        let is_recent = |at: u32| match self.reach {
+            _ if is_renewed => at as usize >= self.group,
+            Reach::Short => self.result.op_origin.len() - (at as usize) < REUSED_WITHIN.get(),
+            Reach::Operators(reach) => now - state.used <= reach,
         };
         is_gone && !state.made.is_some_and(is_recent)
     }
@@ -319,7 +334,10 @@ impl<'a> Rewriting<'a> {
         let at = self.result.op_origin.len() as u32;
         let Rewriting { tensors, result, .. } = self;
         let again = next_op(&mut result.problem.ops, &mut result.op_origin, op, tick);
-        again.reads.extend(op.reads_again().map(|r| tensors[r].version));
+        for read in op.reads_again() {
+            again.reads.push(tensors[read].version);
+            tensors[read].used = now;
+        }
         for &tensor in &op.produces {
             let new = self.result.problem.tensors.push(self.source.problem.tensors[tensor]);
             self.result.tensor_origin.push(tensor);
@@ -332,7 +350,7 @@ impl<'a> Rewriting<'a> {
             }
             // A tensor that has changed since is not replaced.
             if (dropped || is_dead) && self.source.can_repeat(tensor, now) {
-                (state.version, state.made) = (new, Some(at));
+                (state.version, state.made, state.used) = (new, Some(at), now);
             }
         }
     }
@@ -382,7 +400,7 @@ mod tests {
         let window = remat.windows().into_iter().find(|window| window.tensor == large).unwrap();
         let dropped = [Dropped::new(window)];
         assert_eq!(remat.rewrite(&dropped, Dead::default()).unwrap().op_origin, [0, 1, 2, 3, 0, 1, 4]);
-        let lasting = remat.rewrite(&dropped, Dead { lasting: &[small], renewed: &[] }).unwrap();
+        let lasting = remat.rewrite(&dropped, Dead { lasting: &[small], ..Dead::default() }).unwrap();
         assert_eq!(lasting.op_origin, [0, 1, 2, 3, 1, 4]);
         assert_eq!(lasting.problem.ops[4].reads, [small]);
         assert_eq!(lasting.problem.check(), Ok(()));

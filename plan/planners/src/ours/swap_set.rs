@@ -33,6 +33,10 @@ pub enum Manner {
 }
 
 impl Manner {
+    /// All orders, those first that suit most steps whose variables leave.
+    pub(super) const ALL: [Manner; 6] =
+        [Manner::InTime, Manner::Ready, Manner::Gone, Manner::Clean, Manner::Late, Manner::Largest];
+
     /// Whether windows are taken with regard to copy times.
     pub(super) fn is_in_time(self) -> bool {
         matches!(self, Manner::InTime | Manner::Clean | Manner::Largest)

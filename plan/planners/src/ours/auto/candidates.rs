@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 
 use cranelift_entity::SecondaryMap;
 use lmsc_schedule::problem::{Problem, TensorId};
 use lmsc_schedule::tuned::Tunable;
 
-use crate::ours::remat::{Dropped, Needed, Rematerializer};
+use crate::ours::remat::{Dropped, Needed, Reach, Rematerializer};
 use crate::ours::swap_only::{PIECES, SMALLEST_PIECE};
 
 /// The decision for a [`Candidate`].
@@ -51,8 +52,33 @@ impl Fate {
     }
 }
 
-/// By candidate, its fate.
-pub(super) type Choice = Vec<Fate>;
+/// A choice: by candidate, its fate; and how long recomputed tensors serve.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Choice {
+    fates: Vec<Fate>,
+    pub(super) reach: Reach,
+}
+
+impl Choice {
+    /// The choice of these fates with this reach.
+    pub(super) fn new(fates: Vec<Fate>, reach: Reach) -> Choice {
+        Choice { fates, reach }
+    }
+}
+
+impl Deref for Choice {
+    type Target = [Fate];
+
+    fn deref(&self) -> &[Fate] {
+        &self.fates
+    }
+}
+
+impl DerefMut for Choice {
+    fn deref_mut(&mut self) -> &mut [Fate] {
+        &mut self.fates
+    }
+}
 
 /// A tensor that could be recomputed for the backward phase, or kept for such a recomputation.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,9 @@
 
 mod candidates;
 mod follow;
+mod layered;
 mod moves;
+mod repeats;
 mod starts;
 
 use std::cell::LazyCell;
@@ -22,6 +24,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use candidates::{Candidate, Choice, Fate, candidates};
 use cranelift_entity::SecondaryMap;
 use follow::{Follow, Part};
+use layered::Layered;
 use lmsc_bound::{self as bound, Certificate};
 use lmsc_ir::Phase;
 use lmsc_ir::rng::{Rng, Source};
@@ -87,6 +90,9 @@ const TIME_AWARE_SHARE: Tunable<usize> = Tunable::new(10);
 /// counts as one, evaluated or not.
 const TIME_AWARE_STEPS: Tunable<usize> = Tunable::new(8);
 
+/// At least this number of constructed choices are evaluated in a round.
+const LEAST_STARTS: Tunable<usize> = Tunable::new(32);
+
 /// Maximum number of evaluations remembered.
 const KNOWN: usize = 100_000;
 
@@ -143,7 +149,14 @@ pub(crate) fn glance(request: &Request) -> Option<u64> {
             ESTIMATE_EVALUATIONS.get() / TEMPERATURES.get().len(),
             0,
         );
-        walked.first().map(|(makespan, ..)| *makespan).filter(|&makespan| makespan < u64::MAX)
+        let walked = walked.first().map(|(makespan, ..)| *makespan);
+        let part = if request.problem.any_variable_leaves() { Part::WithVariables } else { Part::Whole };
+        let layered = decides_by_layer(request.problem, part).then(|| {
+            let evaluations = ESTIMATE_EVALUATIONS.get() * MANY_OPERATORS.get()
+                / request.problem.ops.len().max(MANY_OPERATORS.get());
+            Layered::new(&search, &request.problem.uses()).glance(evaluations)
+        });
+        walked.into_iter().chain(layered).min().filter(|&makespan| makespan < u64::MAX)
     })
 }
 
@@ -160,6 +173,13 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     if swapping.as_ref().is_ok_and(|plan| plan.schedule.makespan() == request.problem.compute_nanos()) {
         return swapping;
     }
+    if let Err(no) = &swapping
+        && part == Part::WithoutVariables
+        && request.problem.tensors.values().all(|tensor| tensor.swappable || tensor.is_variable())
+    {
+        // Recomputation makes no room that swapping does not.
+        return Err(*no);
+    }
     if let (Some(watch), Ok(plan)) = (request.watch, &swapping) {
         watch.decided(|| Decision::Swaps {
             nanos: plan.schedule.makespan(),
@@ -172,7 +192,20 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     let least = LazyCell::new(|| bound::quick(request));
     let all = search.evaluations;
     let mut found: Vec<(Found, Plan)> = Vec::new();
-    let (mut spent, mut before, mut placed) = (0, u64::MAX, None);
+    let by_layer = decides_by_layer(request.problem, part);
+    if by_layer {
+        found = search.finished(Layered::new(&search, &request.problem.uses()).best());
+        search.refine(&mut found);
+        if std::env::var("FOLD").is_ok() { eprintln!("layered {} {:?}: {:?}", part as u8, request.granularity, found.iter().map(|(f,p)|(f.0,f.1,p.schedule.makespan())).collect::<Vec<_>>()); }
+    }
+    // Little is left to single tensors where layers were decided, and with many operators an evaluation takes long.
+    let patience = match (by_layer, request.problem.ops.len() > 2 * MANY_OPERATORS.get()) {
+        (false, _) => 2,
+        (true, false) => 1,
+        (true, true) => 0,
+    };
+    let mut before = found.first().map_or(u64::MAX, |(_, plan)| plan.schedule.makespan());
+    let (mut spent, mut placed) = (0, None);
     // Without effort there is one short round.
     for (round, percent) in
         (0u64..).zip(ROUNDS.get()).filter(|&(_, percent)| percent <= effort.max(ROUNDS.get()[0]))
@@ -191,7 +224,7 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
             placed = placed.into_iter().chain(search.placed(&found)).min_by_key(|p| p.schedule.makespan());
         }
         let gained = before.saturating_sub(now);
-        let is_little = round >= 2 && gained < now / LITTLE_GAIN.get();
+        let is_little = round >= patience && gained < now / LITTLE_GAIN.get();
         if effort <= 100 && (least.is_close(now) || is_little) {
             break;
         }
@@ -222,6 +255,7 @@ struct Search<'a> {
     /// The first tick after the forward phase.
     turn: u32,
     budget: u64,
+    granularity: Granularity,
     piece: u64,
     final_piece: u64,
     /// By tick of the producer.
@@ -236,10 +270,20 @@ struct Search<'a> {
     known: Mutex<HashMap<u64, Known>>,
 }
 
+/// The size of the pieces if `pieces` make up the peak.
+fn piece_of(problem: &Problem, granularity: Granularity, pieces: u64) -> u64 {
+    match granularity {
+        Granularity::Whole => u64::MAX,
+        Granularity::Ranges => swap_only::piece_bytes(problem, pieces),
+    }
+}
+
 impl<'a> Search<'a> {
     fn new(remat: &'a Rematerializer<'a>, request: &Request<'a>, part: Part) -> Search<'a> {
         let problem = request.problem;
-        let turn = problem.ops.iter().position(|op| op.phase != Phase::Forward);
+        // Updates may stand before the backward phase: of a step counter, say.
+        let first = |is_first: fn(Phase) -> bool| problem.ops.iter().position(|op| is_first(op.phase));
+        let turn = first(|phase| phase == Phase::Backward).or_else(|| first(|phase| phase != Phase::Forward));
         let turn = turn.unwrap_or(problem.ops.len()) as u32;
         let candidates = candidates(remat, problem, turn);
         let mut by_cost: Vec<u32> = (0..candidates.len() as u32).collect();
@@ -253,15 +297,13 @@ impl<'a> Search<'a> {
         let evaluations =
             EVALUATIONS.get() / n * MANY_OPERATORS.get().pow(2) / n.max(MANY_OPERATORS.get()).pow(2);
         let evaluations = evaluations.clamp(500, 60_000);
-        let piece = |pieces| match request.granularity {
-            Granularity::Whole => u64::MAX,
-            Granularity::Ranges => swap_only::piece_bytes(problem, pieces),
-        };
+        let piece = |pieces| piece_of(problem, request.granularity, pieces);
         Search {
             remat,
             problem,
             turn,
             budget: request.budget,
+            granularity: request.granularity,
             piece: piece(swap_only::PIECES.get() / 10),
             final_piece: piece(swap_only::PIECES.get()),
             candidates,
@@ -310,8 +352,8 @@ impl<'a> Search<'a> {
         found.extend(self.finished([polished, exchanged, in_time].concat()));
         found.sort_by_key(|(_, plan)| plan.schedule.makespan());
         found.truncate(REFINED.get());
-        let refined = found.into_iter().map(|(choice, plan)| (choice, self.refined(plan)));
-        let mut best: Vec<(Found, Plan)> = before.into_iter().chain(refined).collect();
+        self.refine(&mut found);
+        let mut best: Vec<(Found, Plan)> = before.into_iter().chain(found).collect();
         best.sort_by_key(|(_, plan)| plan.schedule.makespan());
         best.truncate(REFINED.get());
         best
@@ -319,7 +361,7 @@ impl<'a> Search<'a> {
 
     /// The best choices found from the seeds and from constructed choices, the best first.
     fn run(&self, seeds: &[Found], round: u64) -> Vec<Found> {
-        let mut starts = self.started((self.evaluations / 2).max(32));
+        let mut starts = self.started((self.evaluations / 2).max(LEAST_STARTS.get()));
         // Either kind of eviction set may be better for the choices found from a start.
         starts.iter_mut().step_by(2).for_each(|(_, manner, _)| *manner = Manner::Ready);
         // Half of the walks start from the best choices of the previous round, the others from constructed ones.
@@ -551,7 +593,7 @@ impl<'a> Search<'a> {
     /// Rewrites the problem for the choice; false if its operators take longer than `most_nanos`.
     fn rewrite(&self, choice: &Choice, most_nanos: u64, into: &mut Rewritten) -> bool {
         let (mut dropped, mut lasting, mut renewed) = (Vec::new(), Vec::new(), Vec::new());
-        for (candidate, &fate) in self.candidates.iter().zip(choice) {
+        for (candidate, &fate) in self.candidates.iter().zip(choice.iter()) {
             match (candidate.dropped, fate) {
                 (Some(window), fate) => dropped.extend(fate.of(window)),
                 (None, Fate::Kept) => lasting.push(candidate.tensor),
@@ -560,7 +602,7 @@ impl<'a> Search<'a> {
             }
         }
         dropped.sort_unstable();
-        let dead = Dead { lasting: &lasting, renewed: &renewed };
+        let dead = Dead { lasting: &lasting, renewed: &renewed, reach: choice.reach };
         self.remat.rewrite_within(&dropped, dead, most_nanos, into)
     }
 
@@ -683,14 +725,50 @@ impl<'a> Search<'a> {
         Some(Plan { problem, op_origin, tensor_origin, schedule })
     }
 
+    /// The best of one schedule of each manner, and of some of the best manner with other pieces.
+    fn fewer_swaps(&self, problem: &Problem) -> Option<Schedule> {
+        let covered = |manner, piece| {
+            let schedule = swap_only::covered(problem, self.budget, piece, manner).ok()?;
+            Some((schedule.makespan(), manner, schedule))
+        };
+        let first = Manner::ALL.into_iter().filter_map(|manner| covered(manner, self.final_piece));
+        let best = first.min_by_key(|found| (found.0, found.1))?;
+        let manner = best.1;
+        let others = OTHER_PIECES.get().into_iter();
+        let others =
+            others.filter_map(|pieces| covered(manner, piece_of(self.problem, self.granularity, pieces)));
+        others.chain([best]).min_by_key(|found| found.0).map(|(.., schedule)| schedule)
+    }
+
+    /// Refines the plans; with many operators only the best.
+    fn refine(&self, found: &mut [(Found, Plan)]) {
+        let few = if self.problem.ops.len() > MANY_OPERATORS.get() { 1 } else { found.len() };
+        for (_, plan) in found.iter_mut().take(few) {
+            *plan = self.refined(std::mem::replace(plan, Plan::without_copies(self.problem)));
+        }
+    }
+
     /// The plan with a swap set chosen anew with regard to copy times, if that is better.
     fn refined(&self, plan: Plan) -> Plan {
-        let swaps = swap_only::swaps(&plan.problem, self.budget, self.final_piece).ok();
+        let swaps = if self.problem.ops.len() > MANY_OPERATORS.get() {
+            self.fewer_swaps(&plan.problem)
+        } else {
+            swap_only::swaps(&plan.problem, self.budget, self.final_piece).ok()
+        };
         match swaps.filter(|swaps| swaps.makespan() < plan.schedule.makespan()) {
             Some(schedule) => Plan { schedule, ..plan },
             None => plan,
         }
     }
+}
+
+/// Numbers of pieces of the peak that are tried for the best manner of a problem with many operators.
+const OTHER_PIECES: Tunable<[u64; 8]> = Tunable::new([150, 600, 300, 1000, 2000, 450, 800, 3000]);
+
+/// Whether layers are decided before single tensors: where variables leave, and in problems of many operators. A search over
+/// single tensors has enough evaluations for all others.
+fn decides_by_layer(problem: &Problem, part: Part) -> bool {
+    part != Part::Whole || problem.ops.len() > MANY_OPERATORS.get()
 }
 
 /// Buffers that consecutive evaluations reuse.

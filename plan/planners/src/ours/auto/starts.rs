@@ -5,7 +5,7 @@ use lmsc_schedule::tuned::Tunable;
 
 use super::Search;
 use super::candidates::{Candidate, Choice, Fate};
-use crate::ours::remat::Dropped;
+use crate::ours::remat::{Dropped, Reach};
 
 /// Numbers of segments into which the forward phase is cut for initial choices.
 const SEGMENTS: Tunable<[u64; 8]> = Tunable::new([2, 4, 7, 11, 16, 24, 36, 64]);
@@ -89,7 +89,12 @@ impl Search<'_> {
     /// The choice without recomputation that is not forced, in which no tensor is kept for recomputation.
     fn nothing(&self) -> Choice {
         let fate = |c: &Candidate| if c.dropped.is_some() { Fate::Kept } else { Fate::Dropped };
-        self.candidates.iter().map(fate).collect()
+        self.choice(fate)
+    }
+
+    /// The choice of each candidate's fate.
+    pub(super) fn choice(&self, fate: impl FnMut(&Candidate) -> Fate) -> Choice {
+        Choice::new(self.candidates.iter().map(fate).collect(), Reach::Short)
     }
 
     /// The best choice at a price of bytes, in nanoseconds per 2^20 bytes, as far as a single price allows.
@@ -110,6 +115,6 @@ impl Search<'_> {
         let fate = |c: &Candidate| {
             if making(&again, c.tensor) <= worth(c.bytes) { Fate::Dropped } else { Fate::Kept }
         };
-        self.candidates.iter().map(fate).collect()
+        self.choice(fate)
     }
 }
