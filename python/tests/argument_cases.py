@@ -278,11 +278,13 @@ def _generic(overload: Any) -> list[dict[str, Any]]:
 
 
 def called(case: Case) -> Any:
-    """What PyTorch returns, or None if it refuses the call."""
+    """What PyTorch returns, or None if it refuses the call or its gradient."""
     try:
-        with torch.no_grad():
-            result = case.overload(**{k: _copy(v) for k, v in case.arguments.items()})
+        result = case.overload(**{k: _copy(v) for k, v in case.arguments.items()})
         results = [r for r in (result if isinstance(result, (tuple, list)) else [result]) if isinstance(r, Tensor)]
+        for r in results:
+            if r.requires_grad:
+                r.sum().backward(retain_graph=True)
         return results if results and all(r.numel() < 4096 and not r.is_complex() for r in results) else None
     except Exception:  # whatever PyTorch says: it is not a call
         return None
@@ -290,7 +292,7 @@ def called(case: Case) -> Any:
 
 def _copy(value: Any) -> Any:
     if isinstance(value, Tensor):
-        return value.clone()
+        return value.clone().requires_grad_(value.dtype == torch.float32)
     return [_copy(v) for v in value] if isinstance(value, list) else value
 
 

@@ -21,7 +21,7 @@ from lmsc.torch import CaptureError, export_step
 from lmsc.torch.translate import registry
 from torch import Tensor, nn
 
-GROUP = 24
+GROUP = 16
 """Calls in one step. A step that is refused is split until one call is left."""
 
 
@@ -99,9 +99,10 @@ def compare(cases: list[Case], standard: bool, tally: Tally) -> None:
     try:
         step = export_step(model, None, optimizer, model.given, standard=standard, lr_input=False)
         session = lmsc.compile(step, target="host").session()
-    except (CaptureError, lmsc.InputError, lmsc.LmscError) as error:
+    except Exception as error:
         if len(cases) == 1:
-            tally.refused.append(f"{cases[0]}: {str(error).splitlines()[-1][:300]}")
+            line = f"{cases[0]}: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            (tally.refused if isinstance(error, (CaptureError, lmsc.Error)) else tally.wrong).append(line)
             return
         compare(cases[: len(cases) // 2], standard, tally)
         compare(cases[len(cases) // 2 :], standard, tally)

@@ -318,8 +318,13 @@ def _trace(step: _Step, args: list[Tensor], compact: bool, places: bool) -> torc
     raw.graph.eliminate_dead_code()
     raw.recompile()
     functional = torch.func.functionalize(lambda *a: _Interpreter(raw).run(*a), remove="mutations")
-    with _tracing(), torch.no_grad(), torch.fx.traceback.preserve_node_meta(places):
-        graph = make_fx(functional, lowering_table(compact), "fake", _allow_non_fake_inputs=True)(*args)
+    try:
+        with _tracing(), torch.no_grad(), torch.fx.traceback.preserve_node_meta(places):
+            graph = make_fx(functional, lowering_table(compact), "fake", _allow_non_fake_inputs=True)(*args)
+    except CaptureError:
+        raise
+    except Exception as error:
+        raise capture_error(error) from error
     graph.graph.eliminate_dead_code()
     graph.recompile()
     return graph

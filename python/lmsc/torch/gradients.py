@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch._decomp import core_aten_decompositions, get_decompositions
@@ -188,10 +189,10 @@ def adaptive_avg_pool2d_backward(dy: Tensor, x: Tensor) -> Tensor:
 
 def _sources(mode: str, size: int, out: int, scale: float | None) -> list[int]:
     """The element that each result of a nearest interpolation is a copy of, in PyTorch's float32."""
-    ratio = torch.tensor(1.0 / scale if scale else size / out, dtype=torch.float32)
-    at = torch.arange(out, dtype=torch.float32)
-    at = (at + 0.5) * ratio if mode == "exact" else at * ratio
-    return at.floor().long().clamp(max=size - 1).tolist()
+    ratio = np.float32(1.0 / scale if scale else size / out)
+    at = np.arange(out, dtype=np.float32)
+    at = (at + np.float32(0.5)) * ratio if mode == "exact" else at * ratio
+    return [min(int(k), size - 1) for k in np.floor(at)]
 
 
 def _taps(mode: str, size: int, out: int, align_corners: bool, scale: float | None) -> list[list[float]]:

@@ -230,7 +230,17 @@ def native_layer_norm(
     scale = _scale(t, x, w, normalized_shape)
     axis = len(t.shape(x)) - len(normalized_shape)
     bias = None if b is None else t.value(b)
-    return t.b.node("LayerNormalization", t.value(x), scale, bias, axis=axis, epsilon=float(eps), outputs=3)
+    y, *moments = t.b.node("LayerNormalization", t.value(x), scale, bias, axis=axis, epsilon=float(eps), outputs=3)
+    return [y, *(_narrowed(t, m, n.meta["val"][k].dtype) for k, m in enumerate(moments, 1))]
+
+
+def _narrowed(t: Translator, value: str, d: torch.dtype) -> str:
+    """A float32 that ONNX computes where PyTorch has another type. Gradients take it as it was."""
+    if d == torch.float32:
+        return value
+    narrow = t.cast(value, d)
+    t.whole[narrow] = value
+    return narrow
 
 
 def _scale(t: Translator, x: Node, w: Node | None, shape: Sequence[int]) -> str:
@@ -243,9 +253,9 @@ def native_layer_norm_backward(
 ) -> list[str]:  # fmt: skip
     shape = normalized_shape
     axis = len(t.shape(x)) - len(shape)
+    moments = [t.whole.get(t.value(m), t.value(m)) for m in (mean, rstd)]
     return t.b.node(
-        "LayerNormalizationGrad", t.value(dy), t.value(x), _scale(t, x, w, shape), t.value(mean), t.value(rstd), domain=MICROSOFT,
-        axis=axis, outputs=3,
+        "LayerNormalizationGrad", t.value(dy), t.value(x), _scale(t, x, w, shape), *moments, domain=MICROSOFT, axis=axis, outputs=3,
     )  # fmt: skip
 
 

@@ -142,7 +142,8 @@ class Translator:
         self.values: dict[Node, Any] = {}
         self.node: Node | None = None
         self.whole: dict[str, str] = {}
-        """By value with positions within a plane, the same positions within the whole tensor."""
+        """By value as PyTorch has it, the value as an operator gives it: positions within the whole tensor for those within a plane,
+        moments of float32 for short floats."""
 
     def run(self, node: Node) -> None:
         """Writes one node."""
