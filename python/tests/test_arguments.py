@@ -6,6 +6,7 @@ number of calls that were tried, right, refused and wrong.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import warnings
@@ -20,6 +21,8 @@ from argument_cases import Case, every_case, scaled_by
 from lmsc.torch import CaptureError, export_step
 from lmsc.torch.translate import registry
 from torch import Tensor, nn
+
+logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)
 
 GROUP = 16
 """Calls in one step. A step that is refused is split until one call is left."""

@@ -227,6 +227,18 @@ def _cubic(x: float, a: float = -0.75) -> float:
     return ((a + 2) * x - (a + 3)) * x * x + 1 if x <= 1 else a * (((x - 5) * x + 8) * x - 4)
 
 
+def upsample_nearest(mode: str) -> Callable[..., Tensor]:
+    """A nearest interpolation as a lookup along each axis."""
+
+    def forward(x: Tensor, out_size: list[int], *scales: Any) -> Tensor:
+        factors = [*scales, *[None] * (len(out_size) - len(scales))]
+        for k, (out, scale) in enumerate(zip(out_size, factors), 2):
+            x = x.index_select(k, torch.tensor(_sources(mode, x.shape[k], out, scale)))
+        return x
+
+    return forward
+
+
 def upsample_backward(mode: str, corners: bool) -> Callable[..., Tensor]:
     """The gradient of an interpolation: a product with the matrix of each axis, or a sum where elements were copied."""
 
@@ -285,6 +297,13 @@ def squeeze_dims(x: Tensor, dims: list[int]) -> Tensor:
     """A reshape."""
     drop = {d % x.dim() for d in dims} if x.dim() else set()
     return aten.view.default(x, [s for k, s in enumerate(x.shape) if k not in drop or s != 1])
+
+
+def hypot(x: Tensor, y: Tensor) -> Tensor:
+    """The length of a vector of two, whose squares may be too large."""
+    large, small = torch.maximum(x.abs(), y.abs()), torch.minimum(x.abs(), y.abs())
+    share = torch.where(large > 0, small / large, 0.0)
+    return large * torch.sqrt(1 + share * share)
 
 
 def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
@@ -420,14 +439,10 @@ def lowering_table(compact: bool) -> dict[Any, Callable[..., Any]]:
     def embedding_dense_backward(*a: Any) -> Any:
         return NotImplemented if compact and not a[4] else embedding_backward(*a)
 
-    nearest, nearest_vec = table[aten.upsample_nearest2d.default], table[aten.upsample_nearest2d.vec]
-    nearest_backward = upsample_backward("nearest", False)
+    nearest, nearest_backward = upsample_nearest("nearest"), upsample_backward("nearest", False)
 
     def upsample_nearest2d(x: Tensor, size: Any, *scales: Any) -> Any:
         return NotImplemented if compact and _is_whole(size, x.shape[2:], scales) else nearest(x, size, *scales)
-
-    def upsample_nearest2d_vec(x: Tensor, size: Any, scales: Any) -> Any:
-        return nearest_vec(x, size, scales)
 
     def upsample_nearest2d_backward(dy: Tensor, out: Any, size: Any, *scales: Any) -> Any:
         return NotImplemented if compact and _is_whole(out, size[2:], scales) else nearest_backward(dy, out, size, *scales)
@@ -444,7 +459,14 @@ def lowering_table(compact: bool) -> dict[Any, Callable[..., Any]]:
         },
         aten.embedding_dense_backward.default: embedding_dense_backward,
         aten.upsample_nearest2d.default: upsample_nearest2d,
-        aten.upsample_nearest2d.vec: upsample_nearest2d_vec,
+        **{
+            getattr(aten, f"{'_' * (mode == 'exact')}upsample_{kind}").default: upsample_nearest(mode)
+            for mode in ("nearest", "exact") for kind in _UPSAMPLED[mode] if kind != "nearest2d"
+        },
+        aten.hardshrink_backward.default: lambda dy, x, lambd: torch.where(x.abs() <= lambd, 0.0, dy),
+        aten.softshrink_backward.default: lambda dy, x, lambd: torch.where(x.abs() <= lambd, 0.0, dy),
+        aten.copysign.Tensor: lambda x, y: torch.where((y < 0) | (y.reciprocal() < 0), -x.abs(), x.abs()),
+        aten.hypot.default: hypot,
         aten.upsample_nearest2d_backward.default: upsample_nearest2d_backward,
         aten.unfold.default: unfold,
         aten.bucketize.Tensor: bucketize,

@@ -35,7 +35,7 @@ def ones(t: Translator, n: Node) -> str:
     return full(t, n, 1)
 
 
-@op("scalar_tensor.default", seen="dtype")
+@op("scalar_tensor.default", "prims::scalar_tensor", seen="dtype")
 def scalar_tensor(t: Translator, n: Node, s: float) -> str:
     return t.value(s, t.dtype(n))
 
