@@ -142,13 +142,16 @@ def _differs(label: str, want: Tensor, have: Tensor) -> list[str]:
     return [f"{label} is {have.flatten()[:6].tolist()} for {want.flatten()[:6].tolist()}"]
 
 
-def tried(cases: list[Case], standard: bool) -> Tally:
-    """The comparison of all calls."""
+def tried(cases: list[Case], standard: bool, shows: bool = False) -> Tally:
+    """The comparison of all calls; `shows`: lines about those that are not right are printed as they are found."""
     tally = Tally()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for start in range(0, len(cases), GROUP):
+            before = len(tally.wrong), len(tally.refused)
             compare(cases[start : start + GROUP], standard, tally)
+            for line in [f"WRONG {w}" for w in tally.wrong[before[0] :]] + [f"refused {r}" for r in tally.refused[before[1] :]]:
+                print(line, flush=True) if shows else None
     return tally
 
 
@@ -176,11 +179,7 @@ if __name__ == "__main__":
     index, count = (int(v) for v in (sys.argv[1] if len(sys.argv) > 1 else "0/1").split("/"))
     ended = 0
     for form in (False, True):
-        tally = tried(part(every_case(), index, count), form)
+        tally = tried(part(every_case(), index, count), form, shows=True)
         print("standard:" if form else "compact:", tally, flush=True)
-        for line in tally.wrong:
-            print("  WRONG", line)
-        for line in tally.refused:
-            print("  refused", line)
         ended |= bool(tally.wrong)
     sys.exit(ended)

@@ -66,7 +66,10 @@ _EXTRA = (
 )  # fmt: skip
 
 
-_UPSAMPLED = {"nearest": ("nearest1d", "nearest2d", "nearest3d"), "exact": ("nearest_exact1d", "nearest_exact2d", "nearest_exact3d"), "linear": ("linear1d", "bilinear2d", "trilinear3d"), "cubic": ("bicubic2d",)}
+_UPSAMPLED = {
+    "nearest": ("nearest1d", "nearest2d", "nearest3d"), "exact": ("nearest_exact1d", "nearest_exact2d", "nearest_exact3d"),
+    "linear": ("linear1d", "bilinear2d", "trilinear3d"), "cubic": ("bicubic2d",),
+}  # fmt: skip
 
 
 def convolution_backward(

@@ -282,7 +282,8 @@ def to_copy(t: Translator, n: Node, x: Node) -> str:
     return t.value(x, t.dtype(n))
 
 
-@op("clone", "alias", "detach", "detach_", "lift_fresh_copy", "lift_fresh", "contiguous", "positive", "prims::view_of", "prims::copy_strided", seen="stride")
+@op("clone", "alias", "detach", "detach_", "lift_fresh_copy", "lift_fresh", "contiguous", "positive", "prims::view_of",
+    "prims::copy_strided", seen="stride")  # fmt: skip
 def identity(t: Translator, n: Node, x: Node) -> str:
     return t.value(x)
 

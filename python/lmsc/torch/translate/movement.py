@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -319,17 +320,18 @@ def counted(t: Translator, index: Node, extent: int) -> str:
     return t.b.node("Where", t.b.node("Less", v, t.value(0, d)), t.value(extent, d), v)
 
 
-_POSITIONS = ("argmax", "argmin", "arange", "topk", "sort", "max.dim", "min.dim", "_with_indices", "multinomial", "randint")
+_MOVED = ("view", "unsqueeze", "squeeze", "expand", "clone", "detach", "slice", "select")
+_WITH_POSITIONS = ("topk", "sort", "max.dim", "min.dim", "max_pool2d_with_indices", "max_pool3d_with_indices")
 
 
 def _is_counted(index: Node) -> bool:
     """Whether indices are positions that another operator has found, so that none is negative."""
     while index.op == "call_function" and index.args:
         name = str(index.target).removeprefix("aten.")
-        if name.startswith(_POSITIONS):
-            return not name.startswith("randint")
-        if not name.startswith(("view", "unsqueeze", "squeeze", "expand", "clone", "detach", "slice", "select", "<built-in function getitem")):
-            return False
+        if index.target is operator.getitem:
+            return index.args[1] == 1 and str(index.args[0].target).removeprefix("aten.").startswith(_WITH_POSITIONS)
+        if not name.startswith(_MOVED):
+            return name.startswith(("argmax", "argmin"))
         index = index.args[0]
     return False
 

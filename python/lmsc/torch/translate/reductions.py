@@ -15,7 +15,7 @@ def reduce(t: Translator, onnx: str, value: str, rank: int, dims: Any, keep: boo
     """A reduction along `dims`, or along all where there are none."""
     if rank == 0:
         return value
-    axes = list(range(rank)) if dims is None or not isinstance(dims, int) and not len(dims) else [dims] if isinstance(dims, int) else list(dims)
+    axes = [dims] if isinstance(dims, int) else list(dims or range(rank))
     axes = sorted(a % rank for a in axes)
     return t.b.node(onnx, value, t.b.ints(axes), keepdims=int(keep))
 
