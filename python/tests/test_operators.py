@@ -30,6 +30,11 @@ def grid(x: Tensor, mode: str, padding: str) -> Tensor:
     return F.grid_sample(x, places.expand(2, 5, 4, 2), mode, padding, align_corners=False)
 
 
+def bags(w: Tensor, mode: str, **options: Any) -> Tensor:
+    ids = torch.tensor([0, 2, 2, 4, 0, 1, 3])
+    return F.embedding_bag(ids, w, torch.tensor([0, 2, 2, 6]), mode=mode, **options)
+
+
 FUNCTIONS: dict[str, tuple[tuple[int, ...], Callable[[Tensor], Tensor]]] = {
     "bilinear": ((2, 3, 4, 5), lambda x: F.interpolate(x, size=(7, 9), mode="bilinear", align_corners=False)),
     "bilinear, corners": ((2, 3, 4, 5), lambda x: F.interpolate(x, size=(7, 9), mode="bilinear", align_corners=True)),
@@ -58,6 +63,26 @@ FUNCTIONS: dict[str, tuple[tuple[int, ...], Callable[[Tensor], Tensor]]] = {
     "diagonal in place": ((4, 4), diagonal_doubled),
     "lower triangle": ((4, 4), lambda x: x[tuple(torch.tril_indices(4, 4, -1))]),
     "truth values multiplied": ((6,), lambda x: x * ((x > 0) * (x < 1))),
+    "nearest by a factor that is no ratio": ((1, 2, 4, 5), lambda x: F.interpolate(x, scale_factor=1.7, mode="nearest")),
+    "nearest, exact": ((1, 2, 4, 5), lambda x: F.interpolate(x, size=(7, 3), mode="nearest-exact")),
+    "average pool, divisor beyond the edge": ((1, 2, 7, 8), lambda x: F.avg_pool2d(x, 3, 2, 1, True, False, divisor_override=4)),
+    "average pool of volumes": ((1, 2, 5, 6, 4), lambda x: F.avg_pool3d(x, 2, 2, 1, ceil_mode=True)),
+    "response normalization": ((2, 5, 3, 3), lambda x: F.local_response_norm(x, 3)),
+    "unpooling": ((2, 2, 4, 6), lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2)),
+    "largest of an image without a batch": ((2, 6, 6), lambda x: F.max_pool2d(x, 3, 2, 1)),
+    "windows": ((2, 9), lambda x: x.unfold(1, 4, 2)),
+    "places among boundaries": ((3, 4), lambda x: torch.bucketize(x, torch.tensor([-1.0, 0.0, 0.7])) * x),
+    "sums of rows that meet": ((4, 3), lambda x: torch.zeros(3, 3).scatter_reduce(0, torch.tensor([0, 0, 2, 0])[:, None].expand(4, 3), x, "mean")),
+    "rows by frequency": ((5, 3), lambda x: F.embedding(torch.tensor([0, 0, 3, 3, 3]), x, scale_grad_by_freq=True)),
+    "bags": ((5, 3), lambda x: bags(x, "mean", padding_idx=0)),
+    "bags, sum": ((5, 3), lambda x: bags(x, "sum", per_sample_weights=torch.linspace(0, 1, 7))),
+    "bags, largest": ((5, 3), lambda x: bags(x, "max", padding_idx=2)),
+    "bags in a matrix": ((5, 3), lambda x: F.embedding_bag(torch.tensor([[0, 1, 2], [0, 0, 3]]), x, mode="mean", padding_idx=0)),
+    "soft plus beyond its threshold": ((9,), lambda x: F.softplus(x * 3, beta=0.5, threshold=1)),
+    "CELU": ((9,), lambda x: F.celu(x * 3, alpha=0.5)),
+    "small numbers": ((9,), lambda x: torch.log1p(x * 1e-6) * 1e6 + torch.expm1(x * 1e-6) * 1e6),
+    "quantized": ((3, 4), lambda x: torch.fake_quantize_per_tensor_affine(x, 0.1, 3, -8, 7)),
+    "a density": ((6,), lambda x: torch.distributions.Normal(x, x.square() + 0.1, validate_args=True).log_prob(x.detach() + 1)),
     "Gaussian": ((5, 2), lambda x: F.gaussian_nll_loss(x, x.flip(0).detach(), x.square() + 0.1, reduction="none")),
 }  # fmt: skip
 
@@ -91,7 +116,102 @@ def test_the_gradient_is_that_of_pytorch(name: str, standard: bool) -> None:
     torch.testing.assert_close(found, model.x.grad, rtol=1e-4, atol=2e-5)
 
 
+def results(model: nn.Module, *batch: Tensor, steps: int = 1) -> tuple[list[Any], dict[str, Any]]:
+    """What the last of some steps without updates returns, and the state after it."""
+    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.0)
+    session = lmsc.compile(export_step(model, None, optimizer, batch, lr_input=False), target="host").session()
+    session.load_state({n: v.detach() for n, v in [*model.named_parameters(), *model.named_buffers()] if n in session.state()})
+    inputs = dict(zip(lmsc.torch.batch_names(model, batch, False), batch))
+    for _ in range(steps):
+        found = session.step(inputs)
+    return [found[f"output_{k}"] for k in range(1, len(found)) if f"output_{k}" in found], session.state()
+
+
+class Drawn(nn.Module):
+    """Draws of which the distribution is known."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.p = nn.Parameter(torch.ones(()))
+
+    def forward(self, chances: Tensor) -> tuple[Tensor, ...]:
+        gumbel = F.gumbel_softmax(chances.log().expand(4000, 4), hard=True)
+        return (
+            self.p * chances.sum(), torch.multinomial(chances.expand(4000, 4), 1), torch.multinomial(chances, 3), torch.randperm(9),
+            torch.empty(4000).exponential_(2.0), gumbel.mean(0), torch.randint(5, 8, (4000,)),
+            torch.distributions.Categorical(chances).sample((4000,)),
+        )  # fmt: skip
+
+
+def test_draws_have_their_distributions() -> None:
+    chances = torch.tensor([0.1, 0.0, 0.6, 0.3])
+    (one, three, order, waits, gumbel, between, category), _ = results(Drawn(), chances)
+    for drawn in (one, category):
+        shares = torch.bincount(torch.from_numpy(drawn.copy()).flatten(), minlength=4) / 4000
+        torch.testing.assert_close(shares, chances, atol=0.04, rtol=0)
+    assert sorted(three.tolist()) == [0, 2, 3]
+    assert sorted(order.tolist()) == list(range(9))
+    assert 0 < waits.min() and float(waits.mean()) == pytest.approx(0.5, abs=0.05)
+    torch.testing.assert_close(torch.from_numpy(gumbel.copy()), chances, atol=0.04, rtol=0)
+    assert set(between.tolist()) == {5, 6, 7}
+
+
+class Averaged(nn.Module):
+    """Batch norm that averages over all batches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(3, momentum=None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.norm(x).square().mean()
+
+
+def test_batch_norm_averages_over_all_batches_without_a_momentum() -> None:
+    model, x = Averaged(), torch.linspace(-1, 2, 12).reshape(4, 3)
+    _, state = results(model, x, steps=3)
+    for _ in range(3):
+        model(x)
+    for name, value in model.named_buffers():
+        torch.testing.assert_close(torch.from_numpy(state[name].copy()), value)
+
+
+class Labelled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(4, 3))
+
+    def forward(self, x: Tensor, label: Tensor) -> Tensor:
+        return F.cross_entropy(self.w[:3] @ x, label) + F.embedding(label.clamp(max=3), self.w).sum()
+
+
+@pytest.mark.parametrize("standard", [False, True], ids=["compact", "standard"])
+def test_a_label_out_of_range_is_an_error_that_changes_nothing(standard: bool) -> None:
+    model = Labelled()
+    batch = torch.ones(3, 3), torch.tensor([0, 2, -100])
+    with pytest.raises(lmsc.InputError, match="out of range"):
+        run_labels(model, batch, standard, [-100, 0, 0])
+    session = run_labels(model, batch, standard, [0, 1, 2])
+    before = session.state()["w"].copy()
+    for wrong in ([0, 1, 3], [0, -1, 2]):
+        with pytest.raises(lmsc.InputError, match=r"out of range"):
+            session.step({"x": batch[0], "label": torch.tensor(wrong)})
+        assert (session.state()["w"] == before).all()
+    session.step({"x": batch[0], "label": torch.tensor([2, 1, 0])})
+    assert (session.state()["w"] != before).any()
+
+
+def run_labels(model: nn.Module, batch: tuple[Tensor, ...], standard: bool, labels: list[int]) -> Any:
+    step = export_step(model, None, torch.optim.SGD(model.parameters(), lr=1.0), batch, standard=standard, lr_input=False)
+    session = lmsc.compile(step, target="host").session()
+    session.load_state({"w": model.w.detach()})
+    session.step({"x": batch[0], "label": torch.tensor(labels)})
+    return session
+
+
 @pytest.mark.parametrize(("function", "words"), [
+    (lambda x: (x.view(torch.int32) * 1).float() + x, "view of"),
+    (lambda x: F.one_hot((x > 0).long()) * x.unsqueeze(-1), "number of classes"),
     (lambda x: F.ctc_loss(x.log_softmax(-1), torch.tensor([1, 2, 1]), (7, 7, 7), (1, 1, 1)), "padded to a matrix"),
     (lambda x: F.grid_sample(x[None, None], torch.zeros(1, 2, 2, 2, 3), align_corners=False), "not for volumes"),
 ])  # fmt: skip

@@ -40,7 +40,10 @@ pub(crate) trait Device: Tensors {
     }
 
     /// Runs the kernel of the launch at this position of the compute stream.
-    fn launch(&self, index: u32, step: StepContext);
+    ///
+    /// # Errors
+    /// The value of an operand that the operator is not defined for; nothing has been written then.
+    fn launch(&self, index: u32, step: StepContext) -> Result<(), String>;
 
     /// Copies bytes in the direction of the stream.
     ///

@@ -35,7 +35,7 @@ impl Drive {
 /// Runs the steps of the program on the device; returns the measurements.
 ///
 /// # Errors
-/// [`RunError::Stopped`], with the message of the watch; [`RunError::Copy`]; [`RunError::NoThread`]. No stream runs any more
+/// [`RunError::Stopped`], with the message of the watch; [`RunError::Copy`]; [`RunError::Value`]; [`RunError::NoThread`]. No stream runs any more
 /// then.
 pub(super) fn drive<D: Device + Sync>(
     device: &D,
@@ -177,7 +177,17 @@ impl<D: Device + Sync> Lane<'_, D> {
         match action {
             Action::Turn => self.turn(step, watch)?,
             Action::Launch(launch) => {
-                self.device.launch(index, self.what.step(step));
+                self.device.launch(index, self.what.step(step)).map_err(|why| {
+                    let (node, op) = (launch.node.to_string(), launch.op.to_string());
+                    let step = number + 1;
+                    Ended::Failed(RunError::Value {
+                        node,
+                        op,
+                        step,
+                        why,
+                        keeps_state: self.program.keeps_variables_before(index),
+                    })
+                })?;
                 let bytes =
                     |tensor: &PlacedTensor| self.device.peek(Memory::Arena, tensor).map(Cow::into_owned);
                 watch.launched(launch, &bytes).map_err(|why| Ended::Failed(RunError::Stopped(why)))?;

@@ -187,7 +187,7 @@ impl Device for Host {
         if self.skips_closed { self.kernels.parts(&self.program, step) } else { None }
     }
 
-    fn launch(&self, index: u32, step: StepContext) {
+    fn launch(&self, index: u32, step: StepContext) -> Result<(), String> {
         let launch = self.launch_at(index);
         let is_written = |i: usize| launch.in_place.iter().any(|pair| pair.0 == i);
         let arena = &self.memories[Memory::Arena as usize];
@@ -207,10 +207,13 @@ impl Device for Host {
             Some(span) => unsafe { arena.write(span) },
             None => &mut [],
         };
+        let kernel = self.kernels.get(index);
+        kernel.check(&operands)?;
         let mut results: Vec<&mut [u8]> = launch.results.iter().map(result).collect();
         // SAFETY: the same holds for its workspace.
         let workspace = unsafe { arena.write(launch.workspace.clone()) };
-        self.kernels.get(index).run(Io::new(&operands, &mut results, workspace), step);
+        kernel.run(Io::new(&operands, &mut results, workspace), step);
+        Ok(())
     }
 
     fn copy(&self, stream: Stream, copy: &Transfer) -> Result<(), String> {

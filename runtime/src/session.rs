@@ -50,6 +50,20 @@ pub enum RunError {
         /// The device's message.
         why: String,
     },
+    /// An operator is not defined for a value: an index or a label is out of range.
+    #[error("node `{node}` ({op}), step {step}: {why}")]
+    Value {
+        /// The node.
+        node: String,
+        /// Its operator.
+        op: String,
+        /// The step, from 1 in all runs together.
+        step: u64,
+        /// The value.
+        why: String,
+        /// Whether all variables have the values that they had before the step.
+        keeps_state: bool,
+    },
     /// Chunks do not consist of whole pages.
     #[error(
         "chunks of {bytes} bytes; they are multiples of {}, up to {}",
@@ -261,7 +275,8 @@ pub trait DeviceSession {
     /// Runs `steps` steps, overlapping, or fewer if the observer ends the run, and waits for the last to end.
     ///
     /// # Errors
-    /// [`RunError::Stopped`], with the observer's message; [`RunError::Device`], [`RunError::Copy`], [`RunError::NoThread`].
+    /// [`RunError::Stopped`], with the observer's message; [`RunError::Value`], [`RunError::Device`], [`RunError::Copy`],
+    /// [`RunError::NoThread`].
     fn run(&mut self, steps: u64, observer: &mut dyn StepObserver) -> Result<Measurements, RunError>;
 
     /// Runs one step, whichever thread calls.

@@ -503,6 +503,11 @@ fn not_ready(subject: &Subject<'_>, error: RunError) -> Error {
                 .with_help("allow the process more threads (ulimit -u, or the container's limit of pids)");
         }
         // The run is lost, but not the files written before.
+        RunError::Value { .. } => {
+            return Error::new(Code::Values, format!("{}: {error}", called(path))).with_help(
+                "look at the data: no index may be outside of the tensor, no label outside of the classes",
+            );
+        }
         RunError::Copy { .. } => return Error::new(Code::Failed, error.to_string()),
         RunError::Stopped(_) => return Error::new(Code::Stopped, error.to_string()),
         RunError::Chunk { .. } => return Error::new(Code::Option, format!("--virtual: {error}")),

@@ -310,6 +310,7 @@ impl Session {
             }
             Err(RunError::Stopped(why)) => Err(Error::new(Code::Stopped, why)),
             Err(other) => {
+                self.is_broken = !matches!(other, RunError::Value { keeps_state: true, .. });
                 let (path, planned_for) = (Path::new(&self.name), self.planned_for.as_deref());
                 Err(not_ready(&Subject { path, device: self.device, planned_for }, other))
             }

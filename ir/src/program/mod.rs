@@ -264,6 +264,23 @@ impl Transfer {
 }
 
 impl Program {
+    /// Whether all variables are where they were when the step began, with the same bytes, before the command at this position of the
+    /// compute stream: there are no copies, and nothing before it writes to their addresses.
+    pub fn keeps_variables_before(&self, index: u32) -> bool {
+        let variables: Vec<Range<u64>> = (self.given.iter())
+            .filter(|given| matches!(given.role, Role::Variable(_)))
+            .filter_map(|given| given.tensor.span())
+            .collect();
+        let keeps = |span: &Range<u64>| variables.iter().all(|v| v.end <= span.start || span.end <= v.start);
+        let before = self.launches().take_while(|(at, _)| *at < index);
+        let mut written = before.flat_map(|(_, launch)| {
+            let results = launch.results.iter().flatten().filter_map(PlacedTensor::span);
+            results.chain([launch.workspace.clone()].into_iter().filter(|span| !span.is_empty()))
+        });
+        [Stream::Out, Stream::In].into_iter().all(|stream| self.stream(stream).is_empty())
+            && written.all(|span| keeps(&span))
+    }
+
     /// The commands of the stream.
     pub fn stream(&self, stream: Stream) -> &[Command] {
         &self.streams[stream as usize]

@@ -23,7 +23,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 
-from .composites import REPLACED
+from .composites import PATCHED, REPLACED
 from .errors import CaptureError, capture_error
 from .gradients import lowering_table, tracing_table
 from .optimizers import LOCK, StateTensor, Update, _compiling, hooks_of, update_of
@@ -146,6 +146,10 @@ def _tracing() -> Iterator[None]:
                 if n.startswith("_checkpoint_without_reentrant_gen")
             ),
             mock.patch.object(checkpoint.CheckpointFunction, "apply", only_here(checkpoint.CheckpointFunction.apply, run)),
+            *(
+                mock.patch.object(owner, name, only_here(getattr(owner, name), value) if callable(value) else value)
+                for owner, name, value in PATCHED
+            ),
             warnings.catch_warnings(),
         ):
             stack.enter_context(context)
@@ -712,8 +716,13 @@ def _traced(step: _Step, args: list[Tensor], places: bool) -> torch.fx.GraphModu
 def _lowered(raw: torch.fx.GraphModule, args: list[Tensor], compact: bool, places: bool) -> torch.fx.GraphModule:
     """The same without writes in place, as operators that the translation knows."""
     functional = torch.func.functionalize(lambda *a: _Interpreter(raw).run(*a), remove="mutations")
-    with _tracing(), torch.no_grad(), torch.fx.traceback.preserve_node_meta(places):
-        graph = make_fx(functional, lowering_table(compact), "fake", _allow_non_fake_inputs=True)(*args)
+    try:
+        with _tracing(), torch.no_grad(), torch.fx.traceback.preserve_node_meta(places):
+            graph = make_fx(functional, lowering_table(compact), "fake", _allow_non_fake_inputs=True)(*args)
+    except CaptureError:
+        raise
+    except Exception as error:
+        raise capture_error(error) from error
     graph.graph.eliminate_dead_code()
     graph.recompile()
     return graph

@@ -19,18 +19,47 @@ NEVER = -1e30
 """The logarithm of a chance of zero, without infinities, whose differences are not numbers."""
 
 
-def embedding_bag(input: Tensor, weight: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """`embedding_bag` over bags of one size as a lookup and a reduction."""
-    names = ["offsets", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse", "per_sample_weights"]
-    options = {**dict(zip(names, args)), **kwargs}
-    unusual = [k for k in ("max_norm", "scale_grad_by_freq", "padding_idx") if options.get(k) not in (None, False)]
-    if input.dim() != 2 or unusual:
-        raise CaptureError("embedding_bag is captured for a matrix of indices, without offsets, max_norm and padding_idx")
-    rows = F.embedding(input, weight)
-    if options.get("per_sample_weights") is not None:
-        rows = rows * options["per_sample_weights"].unsqueeze(-1)
-    mode = options.get("mode", "mean")
-    return rows.amax(1) if mode == "max" else getattr(rows, mode)(1)
+def embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False, padding_idx: int | None = None,
+) -> Tensor:  # fmt: skip
+    """`embedding_bag` as a lookup and a reduction; bags with offsets are summed by the number of each row's bag."""
+    if max_norm is not None:
+        raise CaptureError("embedding_bag is captured without max_norm, which writes into the weights")
+    if padding_idx is not None and padding_idx < 0:
+        padding_idx += weight.shape[0]
+    rows = F.embedding(input, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
+    counts = torch.ones_like(input, dtype=torch.bool) if padding_idx is None else input != padding_idx
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(-1)
+    least = torch.finfo(rows.dtype).min
+    masked = torch.where(counts.unsqueeze(-1), rows, least if mode == "max" else 0.0)
+    if input.dim() == 2:
+        number = counts.sum(1, keepdim=True)
+        if mode == "max":
+            return torch.where(number > 0, masked.max(1).values, 0.0)
+        return masked.sum(1) / number.clamp(min=1) if mode == "mean" else masked.sum(1)
+    if offsets is None:
+        raise CaptureError("embedding_bag of a vector of indices needs offsets")
+    starts = offsets[:-1] if include_last_offset else offsets
+    bags = starts.shape[0]
+    bag = (torch.arange(input.shape[0]).unsqueeze(1) >= starts).sum(1) - 1
+    number = torch.zeros(bags, dtype=rows.dtype).index_add(0, bag, counts.to(rows.dtype)).unsqueeze(-1)
+    zero = torch.zeros(bags, weight.shape[1], dtype=rows.dtype)
+    if mode == "max":
+        places = bag.unsqueeze(-1).expand_as(masked)
+        return torch.where(number > 0, zero.scatter_reduce(0, places, masked, "amax", include_self=False), 0.0)
+    total = zero.index_add(0, bag, masked)
+    return total / number.clamp(min=1) if mode == "mean" else total
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """`one_hot` for a known number of classes. A class that is out of range is an index that is out of range."""
+    if num_classes < 0:
+        raise CaptureError("one_hot without num_classes: the size of its result depends on values; say the number of classes")
+    zero = torch.zeros(*tensor.shape, num_classes, dtype=torch.int64)
+    return zero.scatter(-1, tensor.unsqueeze(-1), 1)
 
 
 def _log_sum(*terms: Tensor) -> Tensor:
@@ -147,7 +176,39 @@ def gaussian_nll_loss(
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
+def _batch_norm_forward(self: Any, input: Tensor) -> Tensor:
+    """As `torch.nn.BatchNorm2d` and its siblings, also for the average over all batches, whose count is a tensor."""
+    if self.momentum is not None or not self.track_running_stats or not self.training:
+        return _BATCH_NORM(self, input)
+    self._check_input_dim(input)
+    self.num_batches_tracked.add_(1)
+    axes = [k for k in range(input.dim()) if k != 1]
+    with torch.no_grad():
+        share = 1.0 / self.num_batches_tracked.to(self.running_mean.dtype)
+        mean, count = input.mean(axes), input.numel() // input.shape[1]
+        variance = input.var(axes, correction=0) * (count / max(count - 1, 1))
+        for kept, new in ((self.running_mean, mean), (self.running_var, variance)):
+            kept.copy_(kept + share * (new.to(kept.dtype) - kept))
+    return F.batch_norm(input, None, None, self.weight, self.bias, True, 0.0, self.eps)
+
+
+def _distribution(self: Any, batch_shape: Any = torch.Size(), event_shape: Any = torch.Size(), validate_args: Any = None) -> None:
+    """As `torch.distributions.Distribution`, without looking at the values of the arguments."""
+    self._validate_args = False
+    self._batch_shape, self._event_shape = batch_shape, event_shape
+
+
+_BATCH_NORM = torch.nn.modules.batchnorm._BatchNorm.forward
+
+PATCHED: list[tuple[Any, str, Any]] = [
+    (torch.nn.modules.batchnorm._BatchNorm, "forward", _batch_norm_forward),
+    (torch.distributions.Distribution, "__init__", _distribution),
+    (torch.distributions.Distribution, "_validate_args", False),
+]
+"""Attributes that other values stand for while a step is traced: methods that read numbers from tensors, or check values."""
+
 REPLACED: dict[Any, Callable[..., Any]] = {
+    F.one_hot: one_hot,
     F.embedding_bag: embedding_bag,
     F.ctc_loss: ctc_loss,
     torch.cdist: cdist,

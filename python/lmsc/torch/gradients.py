@@ -6,9 +6,11 @@ them: of ONNX, or of `com.microsoft` where the step is written compactly.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch._decomp import core_aten_decompositions, get_decompositions
@@ -43,13 +45,8 @@ _WHOLE_COMPACT = (
     aten.sigmoid_backward.default,
     aten.tanh_backward.default,
     aten.leaky_relu_backward.default,
-    aten.embedding_dense_backward.default,
     aten._native_batch_norm_legit_functional.default,
     aten.max_pool2d_with_indices_backward.default,
-    aten.avg_pool2d_backward.default,
-    aten.upsample_nearest2d.default,
-    aten.upsample_nearest2d.vec,
-    aten.upsample_nearest2d_backward.default,
 )
 _EXTRA = (
     aten.native_batch_norm, aten._native_batch_norm_legit_functional, aten._native_batch_norm_legit, aten.native_batch_norm_backward, aten.native_group_norm,
@@ -64,11 +61,15 @@ _EXTRA = (
     aten.binary_cross_entropy_with_logits, aten.upsample_nearest2d, aten.upsample_nearest1d, aten.upsample_nearest3d,
     aten.upsample_nearest2d_backward, aten.native_layer_norm_backward, aten.max_pool2d_with_indices_backward,
     aten._adaptive_avg_pool2d, aten.std, aten.std_mean, aten.linalg_vector_norm, aten.norm, aten.logsumexp, aten.trace,
-    aten._fused_rms_norm, aten._fused_rms_norm_backward,
+    aten._fused_rms_norm, aten._fused_rms_norm_backward, aten._upsample_nearest_exact1d, aten._upsample_nearest_exact2d,
+    aten._upsample_nearest_exact3d, aten.upsample_trilinear3d, aten.upsample_linear1d, aten.max_unpool2d, aten.max_unpool3d,
 )  # fmt: skip
 
 
-_UPSAMPLED = {"nearest": ("nearest1d", "nearest2d", "nearest3d"), "linear": ("linear1d", "bilinear2d", "trilinear3d"), "cubic": ("bicubic2d",)}
+_UPSAMPLED = {
+    "nearest": ("nearest1d", "nearest2d", "nearest3d"), "exact": ("nearest_exact1d", "nearest_exact2d", "nearest_exact3d"),
+    "linear": ("linear1d", "bilinear2d", "trilinear3d"), "cubic": ("bicubic2d",),
+}  # fmt: skip
 
 
 def convolution_backward(
@@ -115,17 +116,22 @@ def var_mean(
     return (distance * distance).sum(dim, keepdim) / divisor, centre if keepdim else x.mean(dim)
 
 
-def max_pool_backward(
-    dy: Tensor, x: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: Tensor
-) -> Tensor:
+def max_pool_backward(rank: int) -> Callable[..., Tensor]:
     """dy added up where the largest elements were."""
-    n, c = x.shape[:2]
-    flat = (n, c, dy.shape[2:].numel())
-    zero = dy.new_zeros((n, c, x.shape[2:].numel()))
-    return zero.scatter_add(-1, indices.reshape(flat), dy.reshape(flat)).reshape(x.shape)
+
+    def backward(
+        dy: Tensor, x: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: Tensor
+    ) -> Tensor:
+        lead = x.shape[:-rank]
+        flat = (*lead, dy.shape[-rank:].numel())
+        zero = dy.new_zeros((*lead, x.shape[-rank:].numel()))
+        return zero.scatter_add(-1, indices.reshape(flat), dy.reshape(flat)).reshape(x.shape)
+
+    return backward
 
 
-def avg_pool2d_backward(
+def avg_pool_backward(
+    rank: int,
     dy: Tensor,
     x: Tensor,
     kernel: list[int],
@@ -133,32 +139,36 @@ def avg_pool2d_backward(
     padding: list[int],
     ceil_mode: bool,
     include_pad: bool,
-    divisor: Any,
+    divisor: int | None,
 ) -> Tensor:
     """A transposed convolution with a window of ones, of dy divided by the number of elements that each window counts."""
-    kernel, stride, padding = (list(v) * 2 if len(v) == 1 else list(v) for v in (kernel, stride or kernel, padding))
-    lead, (h, w), size = list(x.shape[:-2]), dy.shape[-2:], x.shape[-2:]
+    kernel, stride, padding = (list(v) * rank if len(v) == 1 else list(v) for v in (kernel, stride or kernel, padding))
+    lead, out, size = list(x.shape[:-rank]), list(dy.shape[-rank:]), list(x.shape[-rank:])
 
-    def counted(k: int, out: int) -> list[int]:
+    def counted(k: int) -> list[int]:
         # A window that begins within the padding at the end ends with it.
-        starts = [j * stride[k] - padding[k] for j in range(out)]
+        starts = [j * stride[k] - padding[k] for j in range(out[k])]
         ends = [min(s + kernel[k], size[k] + padding[k]) for s in starts]
         return [e - s if include_pad else min(e, size[k]) - max(s, 0) for s, e in zip(starts, ends)]
 
     if divisor is None:
-        share = [[1.0 / (a * b) for b in counted(1, w)] for a in counted(0, h)]
-        dy = dy * (share[0][0] if all(s == share[0][0] for row in share for s in row) else torch.tensor(share, dtype=dy.dtype))
+        counts = torch.ones([1] * rank, dtype=torch.float64)
+        for k in range(rank):
+            counts = counts * torch.tensor(counted(k), dtype=torch.float64).reshape([-1 if j == k else 1 for j in range(rank)])
+        share = counts.reciprocal().to(dy.dtype)
+        first = 1.0 / math.prod(counted(k)[0] for k in range(rank))
+        dy = dy * (first if all(len(set(counted(k))) == 1 for k in range(rank)) else share)
     else:
         dy = dy / divisor
-    count = dy.shape[:-2].numel()
+    count, none = math.prod(lead), [0] * rank
     ones = dy.new_full((1, 1, *kernel), 1.0)
-    full = aten.convolution(dy.reshape(count, 1, h, w), ones, None, stride, [0, 0], [1, 1], True, [0, 0], 1)
-    for k in range(2):
+    full = aten.convolution(dy.reshape(count, 1, *out), ones, None, stride, none, [1] * rank, True, none, 1)
+    for k in range(rank):
         short = padding[k] + size[k] - full.shape[k + 2]
         if short > 0:
-            full = aten.constant_pad_nd(full, [0, short] if k else [0, 0, 0, short])
+            full = aten.constant_pad_nd(full, [0, 0] * (rank - 1 - k) + [0, short])
         full = full.narrow(k + 2, padding[k], size[k])
-    return full.reshape([*lead, *size])
+    return full.reshape(x.shape)
 
 
 def adaptive_avg_pool2d_backward(dy: Tensor, x: Tensor) -> Tensor:
@@ -180,14 +190,23 @@ def adaptive_avg_pool2d_backward(dy: Tensor, x: Tensor) -> Tensor:
     return windows(h, x.shape[-2]).T @ dy @ windows(w, x.shape[-1])
 
 
+def _sources(mode: str, size: int, out: int, scale: float | None) -> list[int]:
+    """The element that each result of a nearest interpolation is a copy of, in PyTorch's float32."""
+    ratio = np.float32(1.0 / scale if scale else size / out)
+    at = np.arange(out, dtype=np.float32)
+    at = (at + np.float32(0.5)) * ratio if mode == "exact" else at * ratio
+    return [min(int(k), size - 1) for k in np.floor(at)]
+
+
 def _taps(mode: str, size: int, out: int, align_corners: bool, scale: float | None) -> list[list[float]]:
     """How much each of `size` elements counts in each of `out` that are interpolated along one axis."""
     rows = []
     ratio = 1 / scale if scale else size / out
+    sources = _sources(mode, size, out, scale) if mode in ("nearest", "exact") else []
     for k in range(out):
         row = [0.0] * size
-        if mode == "nearest":
-            row[min(int(k * ratio), size - 1)] = 1.0
+        if sources:
+            row[sources[k]] = 1.0
         else:
             at = k * ((size - 1) / (out - 1) if out > 1 else 0.0) if align_corners else (k + 0.5) * ratio - 0.5
             at = max(at, 0.0) if mode == "linear" else at
@@ -200,9 +219,27 @@ def _taps(mode: str, size: int, out: int, align_corners: bool, scale: float | No
     return rows
 
 
+def _is_whole(out: Any, size: Any, scales: Any) -> bool:
+    """Whether a nearest interpolation copies each element the same number of times."""
+    scales = [*scales, *[None] * len(out)]
+    return all(o % s == 0 and (not f or f == o / s) for o, s, f in zip(out, size, scales))
+
+
 def _cubic(x: float, a: float = -0.75) -> float:
     """The weight of an element at a distance, as PyTorch's bicubic interpolation has it."""
     return ((a + 2) * x - (a + 3)) * x * x + 1 if x <= 1 else a * (((x - 5) * x + 8) * x - 4)
+
+
+def upsample_nearest(mode: str) -> Callable[..., Tensor]:
+    """A nearest interpolation as a lookup along each axis."""
+
+    def forward(x: Tensor, out_size: list[int], *scales: Any) -> Tensor:
+        factors = [*scales, *[None] * (len(out_size) - len(scales))]
+        for k, (out, scale) in enumerate(zip(out_size, factors), 2):
+            x = x.index_select(k, torch.tensor(_sources(mode, x.shape[k], out, scale)))
+        return x
+
+    return forward
 
 
 def upsample_backward(mode: str, corners: bool) -> Callable[..., Tensor]:
@@ -213,12 +250,12 @@ def upsample_backward(mode: str, corners: bool) -> Callable[..., Tensor]:
         scales = [*options[1:]] if corners else [*options]
         rank = len(in_size) - 2
         scales += [None] * (rank - len(scales))
-        if mode == "nearest" and all(o % s == 0 for o, s in zip(out_size, in_size[2:])):
+        if mode in ("nearest", "exact") and _is_whole(out_size, in_size[2:], scales):
             parts = [e for o, s in zip(out_size, in_size[2:]) for e in (s, o // s)]
             return dy.reshape(*in_size[:2], *parts).sum([3 + 2 * k for k in range(rank)])
         for k in range(rank):
             size, out = in_size[2 + k], out_size[k]
-            if size == out and not align and scales[k] in (None, 1.0):
+            if size == out and not (align and out == 1) and scales[k] in (None, 1.0):
                 continue
             matrix = torch.tensor(_taps(mode, size, out, align, scales[k]), dtype=dy.dtype)
             dy = dy @ matrix if k == rank - 1 else (dy.transpose(2 + k, -1) @ matrix).transpose(2 + k, -1)
@@ -265,6 +302,101 @@ def squeeze_dims(x: Tensor, dims: list[int]) -> Tensor:
     return aten.view.default(x, [s for k, s in enumerate(x.shape) if k not in drop or s != 1])
 
 
+def hypot(x: Tensor, y: Tensor) -> Tensor:
+    """The length of a vector of two, whose squares may be too large."""
+    large, small = torch.maximum(x.abs(), y.abs()), torch.minimum(x.abs(), y.abs())
+    share = torch.where(large > 0, small / large, 0.0)
+    return large * torch.sqrt(1 + share * share)
+
+
+def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Windows of one axis, as a lookup of their elements."""
+    if not x.dim():
+        return x.reshape(1).expand(size) if size else x.new_zeros(0)
+    dim = dimension % x.dim()
+    count = (x.shape[dim] - size) // step + 1
+    places = (torch.arange(count)[:, None] * step + torch.arange(size)).flatten()
+    return x.index_select(dim, places).unflatten(dim, (count, size)).movedim(dim + 1, -1)
+
+
+def searchsorted(
+    boundaries: Tensor, x: Tensor, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Tensor | None = None
+) -> Tensor:  # fmt: skip
+    """The number of boundaries below each element, or up to it where `right`."""
+    right = right if side is None else side == "right"
+    if sorter is not None:
+        boundaries = boundaries.gather(-1, sorter)
+    if boundaries.dim() > 1:
+        x_, b = x.unsqueeze(-1), boundaries.unsqueeze(-2)
+    else:
+        x_, b = x.unsqueeze(-1), boundaries
+    before = b <= x_ if right else b < x_
+    return before.sum(-1).to(torch.int32 if out_int32 else torch.int64)
+
+
+def bucketize(x: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """As `searchsorted` with one list of boundaries."""
+    return searchsorted(boundaries, x, out_int32=out_int32, right=right)
+
+
+def _logarithm(x: Tensor) -> Tensor:
+    """Logarithms of uniform numbers within (0, 1), of the shape of `x`."""
+    return torch.log((1 - torch.rand_like(x)).clamp(max=1 - 2.0**-24))
+
+
+def exponential(x: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Exponential numbers, none of which is 0."""
+    return -_logarithm(x) / lambd
+
+
+def multinomial(p: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
+    """Draws by the sums of chances; without replacement the largest of chances with Gumbel noise.
+
+    Source: Kool et al., Stochastic Beams and Where to Find Them, ICML 2019, section 2.3.
+    """
+    if replacement or num_samples == 1:
+        ends = p.cumsum(-1)
+        draw = torch.rand([*p.shape[:-1], num_samples], dtype=p.dtype) * ends[..., -1:]
+        found = (ends.unsqueeze(-2) <= draw.unsqueeze(-1)).sum(-1)
+        # A draw that was rounded to the sum of all belongs to the last element that has a chance.
+        last = (torch.arange(p.shape[-1]) * (p > 0)).amax(-1, keepdim=True)
+        return torch.minimum(found, last)
+    noise = -torch.log(-_logarithm(p))
+    return torch.topk(torch.log(p) + noise, num_samples, -1).indices
+
+
+def randperm(n: int, *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
+    """The order of random numbers."""
+    return torch.rand(n).sort().indices.to(dtype or torch.int64)
+
+
+def _quantized(x: Tensor, scale: Any, zero: Any, low: int, high: int) -> tuple[Tensor, Tensor]:
+    q = torch.round(x * (1.0 / scale)) + zero
+    return (q.clamp(low, high) - zero) * scale, (q >= low) & (q <= high)
+
+
+def fake_quantize(x: Tensor, scale: float, zero_point: int, quant_min: int, quant_max: int) -> tuple[Tensor, Tensor]:
+    """The nearest numbers of a grid, and which elements are within its ends."""
+    return _quantized(x, scale, float(zero_point), quant_min, quant_max)
+
+
+def fake_quantize_by_tensors(
+    x: Tensor, scale: Tensor, zero_point: Tensor, enabled: Tensor, quant_min: int, quant_max: int
+) -> tuple[Tensor, Tensor]:
+    """As `fake_quantize`, or `x` itself where it is not enabled."""
+    y, inside = _quantized(x, scale, zero_point.to(x.dtype), quant_min, quant_max)
+    on = enabled.reshape(()) != 0
+    return torch.where(on, y, x), inside | ~on
+
+
+def fake_quantize_by_channel(
+    x: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int
+) -> tuple[Tensor, Tensor]:
+    """As `fake_quantize` with a grid for each element of an axis."""
+    shape = [-1 if k == axis % x.dim() else 1 for k in range(x.dim())]
+    return _quantized(x, scale.reshape(shape), zero_point.to(x.dtype).reshape(shape), quant_min, quant_max)
+
+
 def _zeros(size: Any, *_: Any, dtype: torch.dtype | None = None, **__: Any) -> Tensor:
     """What is empty is zero, so that a step is deterministic."""
     return aten.full.default(list(size), 0, dtype=dtype or torch.get_default_dtype())
@@ -302,15 +434,55 @@ def lowering_table(compact: bool) -> dict[Any, Callable[..., Any]]:
         training = a[5]
         return NotImplemented if compact and training else batch_norm(*a)
 
+    def average_backward(*a: Any) -> Any:
+        return NotImplemented if compact and a[1].dim() == 4 and not a[7] else avg_pool_backward(2, *a)
+
+    embedding_backward = table[aten.embedding_dense_backward.default]
+
+    def embedding_dense_backward(*a: Any) -> Any:
+        return NotImplemented if compact and not a[4] else embedding_backward(*a)
+
+    nearest, nearest_backward = upsample_nearest("nearest"), upsample_backward("nearest", False)
+
+    def upsample_nearest2d(x: Tensor, size: Any, *scales: Any) -> Any:
+        return NotImplemented if compact and _is_whole(size, x.shape[2:], scales) else nearest(x, size, *scales)
+
+    def upsample_nearest2d_backward(dy: Tensor, out: Any, size: Any, *scales: Any) -> Any:
+        return NotImplemented if compact and _is_whole(out, size[2:], scales) else nearest_backward(dy, out, size, *scales)
+
     table.update({
-        aten.max_pool2d_with_indices_backward.default: max_pool_backward,
-        aten.max_pool3d_with_indices_backward.default: max_pool_backward,
-        aten.avg_pool2d_backward.default: avg_pool2d_backward,
+        aten.max_pool2d_with_indices_backward.default: max_pool_backward(2),
+        aten.max_pool3d_with_indices_backward.default: max_pool_backward(3),
+        aten.avg_pool2d_backward.default: average_backward,
+        aten.avg_pool3d_backward.default: lambda *a: avg_pool_backward(3, *a),
         aten._adaptive_avg_pool2d_backward.default: adaptive_avg_pool2d_backward,
         **{
-            getattr(aten, f"upsample_{kind}_backward").default: upsample_backward(mode, mode != "nearest")
+            getattr(aten, f"{'_' * (mode == 'exact')}upsample_{kind}_backward").default: upsample_backward(mode, mode in ("linear", "cubic"))
             for mode, kinds in _UPSAMPLED.items() for kind in kinds
         },
+        aten.embedding_dense_backward.default: embedding_dense_backward,
+        aten.upsample_nearest2d.default: upsample_nearest2d,
+        **{
+            getattr(aten, f"{'_' * (mode == 'exact')}upsample_{kind}").default: upsample_nearest(mode)
+            for mode in ("nearest", "exact") for kind in _UPSAMPLED[mode] if kind != "nearest2d"
+        },
+        aten.hardshrink_backward.default: lambda dy, x, lambd: torch.where(x.abs() <= lambd, 0.0, dy),
+        aten.softshrink_backward.default: lambda dy, x, lambd: torch.where(x.abs() <= lambd, 0.0, dy),
+        aten.copysign.Tensor: lambda x, y: torch.where((y < 0) | (y.reciprocal() < 0), -x.abs(), x.abs()),
+        aten.hypot.default: hypot,
+        aten.upsample_nearest2d_backward.default: upsample_nearest2d_backward,
+        aten.unfold.default: unfold,
+        aten.bucketize.Tensor: bucketize,
+        aten.searchsorted.Tensor: searchsorted,
+        aten.exponential.default: exponential,
+        aten.cauchy.default: lambda x, median=0.0, sigma=1.0, **_: median + sigma * torch.tan(torch.pi * (torch.rand_like(x) - 0.5)),
+        aten.log_normal.default: lambda x, mean=1.0, std=2.0, **_: torch.exp(mean + std * torch.randn_like(x)),
+        aten.geometric.default: lambda x, p, **_: torch.ceil(_logarithm(x) / math.log1p(-p)).clamp(min=1),
+        aten.multinomial.default: multinomial,
+        aten.randperm.default: randperm,
+        aten.fake_quantize_per_tensor_affine_cachemask.default: fake_quantize,
+        aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams.default: fake_quantize_by_tensors,
+        aten.fake_quantize_per_channel_affine_cachemask.default: fake_quantize_by_channel,
         aten._weight_norm_interface_backward.default: weight_norm_backward,
         aten.var_mean.correction: var_mean,
         aten.var.correction: lambda *a, **k: var_mean(*a, **k)[0],

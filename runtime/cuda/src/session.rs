@@ -384,10 +384,12 @@ pub fn groups(program: &Checked) -> Result<Vec<Group>, RunError> {
         let [first, last] = one.commands;
         let calls = recipes[first as usize].as_ref().map_or(0, |recipe| recipe.calls.len());
         let first = first + u32::from(calls > one.of_first);
-        let nodes = names.range(first..=last).map(|(_, name)| name.clone()).collect();
-        Group { nodes, moved: Bytes(one.bytes) }
+        // A node whose own last calls are fused, such as casts of short floats, is none.
+        let nodes =
+            names.range(first..last.saturating_add(1).max(first)).map(|(_, name)| name.clone()).collect();
+        Some(Group { nodes, moved: Bytes(one.bytes) }).filter(|group| !group.nodes.is_empty())
     };
-    Ok(fuse(program, places.arena, &places.elementwise()).0.into_iter().map(group).collect())
+    Ok(fuse(program, places.arena, &places.elementwise()).0.into_iter().filter_map(group).collect())
 }
 
 /// Source of the program's fused elementwise kernels, as [`KernelCompiler::fused_image`] takes it; none if nothing is fused.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::mem::take;
+use std::sync::Arc;
 
 use bytemuck::Pod;
 use lmsc_ir::Bytes;
@@ -78,11 +79,13 @@ fn elements<T: Pod>(bytes: &[u8]) -> &[T] {
 }
 
 type Run = dyn Fn(Io<'_>, StepContext) + Send + Sync;
+type Check = dyn Fn(&[&[u8]]) -> Result<(), String> + Send + Sync;
 
 /// An operator on operands and results of fixed types, ready to run.
 pub struct Kernel {
     workspace: usize,
     run: Box<Run>,
+    check: Option<Arc<Check>>,
 }
 
 impl Kernel {
@@ -93,12 +96,36 @@ impl Kernel {
 
     /// A kernel that calls `run`, which depends on the step.
     pub fn random(run: impl Fn(Io<'_>, StepContext) + Send + Sync + 'static) -> Kernel {
-        Kernel { workspace: 0, run: Box::new(run) }
+        Kernel { workspace: 0, run: Box::new(run), check: None }
     }
 
     /// The same kernel with a workspace of `elements` elements.
     pub fn with_workspace<T>(self, elements: usize) -> Kernel {
         Kernel { workspace: elements.saturating_mul(size_of::<T>()), ..self }
+    }
+
+    /// The same kernel with a check of its operands' values, which [`Kernel::check`] calls.
+    pub fn checked(self, check: impl Fn(&[&[u8]]) -> Result<(), String> + Send + Sync + 'static) -> Kernel {
+        Kernel { check: Some(Arc::new(check)), ..self }
+    }
+
+    /// The same kernel with the check of another one.
+    pub(crate) fn checked_as(self, other: Option<Arc<Check>>) -> Kernel {
+        Kernel { check: other, ..self }
+    }
+
+    /// The check of its operands' values.
+    pub(crate) fn own_check(&self) -> Option<Arc<Check>> {
+        self.check.clone()
+    }
+
+    /// Whether the operator is defined for these operands: indices and labels are in range. It reads only the operands that hold
+    /// them, none of which is written in place.
+    ///
+    /// # Errors
+    /// The first value that is out of range.
+    pub fn check(&self, operands: &[&[u8]]) -> Result<(), String> {
+        self.check.as_ref().map_or(Ok(()), |check| check(operands))
     }
 
     /// Size of the memory that a run needs besides operands and results. It does not depend on the number of threads.

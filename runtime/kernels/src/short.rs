@@ -149,6 +149,7 @@ fn around(kernel: Kernel, wide: &Wide, in_place: &[(usize, usize)]) -> Kernel {
     let shorts = operands.iter().map(|&(_, short, _)| short).chain(results.iter().map(|&(_, short)| short));
     let rooms: usize = shorts.map(Short::room).fold(0, usize::saturating_add);
     let workspace = rooms.saturating_add(kernel.workspace().0 as usize);
+    let check = kernel.own_check();
     let run = move |mut io: Io<'_>, step| {
         let (mut left, rest) = io.workspace::<u8>().split_at_mut(rooms);
         let mut room = |short: Short| {
@@ -186,5 +187,5 @@ fn around(kernel: Kernel, wide: &Wide, in_place: &[(usize, usize)]) -> Kernel {
             of.round(wide, short);
         }
     };
-    Kernel::random(run).with_workspace::<u8>(workspace)
+    Kernel::random(run).with_workspace::<u8>(workspace).checked_as(check)
 }

@@ -41,12 +41,13 @@ impl Device for Faulty {
 
     fn leave(&self, _: &Residency) {}
 
-    fn launch(&self, _: u32, _: StepContext) {
+    fn launch(&self, _: u32, _: StepContext) -> Result<(), String> {
         let mut done = self.done.lock().unwrap();
         done.launches += 1;
         let count = done.launches;
         drop(done);
         assert!(Some(count) != self.launch, "the launch fails on purpose");
+        Ok(())
     }
 
     fn copy(&self, stream: Stream, _: &Transfer) -> Result<(), String> {

@@ -21,16 +21,23 @@ def _unary(name: str, onnx: str) -> None:
 
 for _name, _onnx in {
     "neg": "Neg", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "abs": "Abs", "sin": "Sin", "cos": "Cos", "tan": "Tan", "tanh": "Tanh",
-    "sigmoid": "Sigmoid", "erf": "Erf", "floor": "Floor", "ceil": "Ceil", "sign": "Sign", "reciprocal": "Reciprocal",
+    "sigmoid": "Sigmoid", "erf": "Erf", "sign": "Sign", "reciprocal": "Reciprocal",
     "relu": "Relu", "sinh": "Sinh", "cosh": "Cosh", "asin": "Asin", "acos": "Acos", "atan": "Atan", "asinh": "Asinh",
     "acosh": "Acosh", "atanh": "Atanh", "hardswish": "HardSwish", "mish": "Mish",
 }.items():  # fmt: skip
     _unary(_name, _onnx)
 
 
-@op("round.default")
-def round_(t: Translator, n: Node, x: Node) -> str:
-    return t.b.node("Round", t.value(x))
+@op("round.default", "floor", "ceil", "trunc")
+def rounded(t: Translator, n: Node, x: Node) -> str:
+    name, v = n.target._schema.name.removeprefix("aten::"), t.value(x)
+    if not t.dtype(n).is_floating_point:
+        return v
+    return _truncated(t, v) if name == "trunc" else t.b.node(name.capitalize(), v)
+
+
+def _truncated(t: Translator, value: str) -> str:
+    return t.b.node("Mul", t.b.node("Sign", value), t.b.node("Floor", t.b.node("Abs", value)))
 
 
 @op("rsqrt")
@@ -46,24 +53,39 @@ def log_of_base(t: Translator, n: Node, x: Node) -> str:
 
 @op("log1p")
 def log1p(t: Translator, n: Node, x: Node) -> str:
-    return t.b.node("Log", t.b.node("Add", t.value(x, t.dtype(n)), t.value(1.0, t.dtype(n))))
+    """The logarithm of u = 1 + x, corrected by what the sum has lost of x.
+
+    Source: Higham, Accuracy and Stability of Numerical Algorithms, 2002, problem 1.5.
+    """
+    d, b = t.dtype(n), t.b
+    v, one = t.value(x, d), t.value(1.0, d)
+    u = b.node("Add", one, v)
+    log, lost = b.node("Log", u), b.node("Sub", u, one)
+    exact = b.node("Mul", log, b.node("Div", v, lost))
+    near = b.node("Where", b.node("Equal", u, one), v, exact)
+    return b.node("Where", b.node("Less", v, one), near, log)
 
 
 @op("expm1")
 def expm1(t: Translator, n: Node, x: Node) -> str:
-    return t.b.node("Sub", t.b.node("Exp", t.value(x, t.dtype(n))), t.value(1.0, t.dtype(n)))
+    """u - 1 of the exponential u, corrected by what its rounding has lost where x is small.
 
-
-@op("trunc")
-def trunc(t: Translator, n: Node, x: Node) -> str:
-    v = t.value(x)
-    return t.b.node("Mul", t.b.node("Sign", v), t.b.node("Floor", t.b.node("Abs", v)))
+    Source: Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 1.14.1.
+    """
+    d, b = t.dtype(n), t.b
+    v, one = t.value(x, d), t.value(1.0, d)
+    u = b.node("Exp", v)
+    less = b.node("Sub", u, one)
+    exact = b.node("Mul", less, b.node("Div", v, b.node("Log", u)))
+    near = b.node("Where", b.node("Equal", u, one), v, exact)
+    return b.node("Where", b.node("Less", b.node("Abs", v), one), near, less)
 
 
 def _binary(name: str, onnx: str) -> None:
     def translation(t: Translator, n: Node, a: Any, b: Any) -> str:
         d = t.dtype(n)
-        return t.b.node("And" if onnx == "Mul" and d == torch.bool else onnx, t.value(a, d), t.value(b, d))
+        name = onnx if d != torch.bool else "Or" if onnx == "Max" else "And"
+        return t.b.node(name, t.value(a, d), t.value(b, d))
 
     op(name)(translation)
 
@@ -90,31 +112,47 @@ def sub(t: Translator, n: Node, a: Any, b: Any, *, alpha: float = 1) -> str:
     return t.b.node("Sub", t.value(a, d), _scaled(t, t.value(b, d), alpha, d))
 
 
-@op("div", "floor_divide")
+@op("div")
 def div(t: Translator, n: Node, a: Any, b: Any, *, rounding_mode: str | None = None) -> str:
     d = t.dtype(n)
-    if "floor_divide" in str(n.target):
-        rounding_mode = "floor"
     x, y = t.value(a, d), t.value(b, d)
-    if rounding_mode == "floor" and not d.is_floating_point:
-        x = t.b.node("Sub", x, t.b.node("Mod", x, y))
+    if rounding_mode == "floor":
+        return _floor_divided(t, x, y, d)
     q = t.b.node("Div", x, y)
-    if not d.is_floating_point or rounding_mode is None:
-        return q
-    return (
-        t.b.node("Floor", q)
-        if rounding_mode == "floor"
-        else t.b.node("Mul", t.b.node("Sign", q), t.b.node("Floor", t.b.node("Abs", q)))
-    )
+    return _truncated(t, q) if rounding_mode == "trunc" and d.is_floating_point else q
+
+
+@op("floor_divide")
+def floor_divide(t: Translator, n: Node, a: Any, b: Any) -> str:
+    d = t.dtype(n)
+    return _floor_divided(t, t.value(a, d), t.value(b, d), d)
+
+
+def _floor_divided(t: Translator, x: str, y: str, d: torch.dtype) -> str:
+    """The quotient without what the division leaves: the quotient of 1 and 0.1 is 9, as Python has it."""
+    b = t.b
+    whole = b.node("Div", b.node("Sub", x, _modulo(t, x, y, d)), y)
+    if not d.is_floating_point:
+        return whole
+    near = b.node("Floor", b.node("Add", whole, t.value(0.5, d)))
+    return b.node("Where", b.node("Equal", y, t.value(0.0, d)), b.node("Div", x, y), near)
+
+
+def _modulo(t: Translator, x: str, y: str, d: torch.dtype) -> str:
+    """What a division leaves, with the sign of the divisor."""
+    b = t.b
+    if not d.is_floating_point:
+        return b.node("Mod", x, y)
+    rest, zero = b.node("Mod", x, y, fmod=1), t.value(0.0, d)
+    other = b.node("Xor", b.node("Less", rest, zero), b.node("Less", y, zero))
+    moved = b.node("And", other, b.node("Not", b.node("Equal", rest, zero)))
+    return b.node("Where", moved, b.node("Add", rest, y), rest)
 
 
 @op("remainder")
 def remainder(t: Translator, n: Node, a: Any, b: Any) -> str:
     d = t.dtype(n)
-    x, y = t.value(a, d), t.value(b, d)
-    if not d.is_floating_point:
-        return t.b.node("Mod", x, y)
-    return t.b.node("Sub", x, t.b.node("Mul", t.b.node("Floor", t.b.node("Div", x, y)), y))
+    return _modulo(t, t.value(a, d), t.value(b, d), d)
 
 
 @op("fmod")
@@ -149,16 +187,20 @@ def masked_fill(t: Translator, n: Node, x: Node, mask: Node, value: Any) -> str:
     return t.b.node("Where", t.value(mask, torch.bool), t.value(value, t.dtype(n)), t.value(x))
 
 
-@op("clamp", "clip", "hardtanh")
-def clamp(t: Translator, n: Node, x: Node, low: Any = None, high: Any = None, *, min: Any = None, max: Any = None) -> str:
-    if "hardtanh" in str(n.target):
-        low, high = (-1.0 if low is None else low), (1.0 if high is None else high)
-    low, high, d = (min if low is None else low), (max if high is None else high), t.dtype(n)
+@op("clamp", "clip")
+def clamp(t: Translator, n: Node, x: Node, low: Any = None, high: Any = None) -> str:
+    d = t.dtype(n)
     v = t.value(x, d)
     if not isinstance(low, Node) and not isinstance(high, Node):
         return t.b.node("Clip", v, None if low is None else t.value(low, d), None if high is None else t.value(high, d))
     v = v if low is None else t.b.node("Max", v, t.value(low, d))
     return v if high is None else t.b.node("Min", v, t.value(high, d))
+
+
+@op("hardtanh")
+def hardtanh(t: Translator, n: Node, x: Node, low: float = -1, high: float = 1) -> str:
+    d = t.dtype(n)
+    return t.b.node("Clip", t.value(x), t.value(low, d), t.value(high, d))
 
 
 def _compare(name: str, onnx: str, negate: bool = False) -> None:
@@ -178,15 +220,21 @@ _compare("ne", "Equal", negate=True)
 
 
 def _logical(name: str, on_bool: str, on_int: str | None) -> None:
-    def translation(t: Translator, n: Node, *args: Any) -> str:
+    def translation(t: Translator, n: Node, a: Any, b: Any) -> str:
         d = t.dtype(n)
-        return t.b.node(on_bool if d == torch.bool or on_int is None else on_int, *(t.value(a, d) for a in args))
+        return t.b.node(on_bool if d == torch.bool or on_int is None else on_int, t.value(a, d), t.value(b, d))
 
     op(name)(translation)
 
 
+@op("logical_not", "bitwise_not")
+def negation(t: Translator, n: Node, x: Node) -> str:
+    d = t.dtype(n)
+    return t.b.node("Not" if d == torch.bool else "BitwiseNot", t.value(x, d))
+
+
 @op("bitwise_and.Scalar", "__and__.Scalar")
-def bitwise_and_scalar(t: Translator, n: Node, x: Node, mask: int) -> str:
+def bitwise_and_scalar(t: Translator, n: Node, x: Node, mask: Any) -> str:
     d = t.dtype(n)
     if d == torch.bool:
         return t.value(x) if mask else t.b.node("Expand", t.value(False, d), t.b.ints(t.shape(n)))
@@ -199,36 +247,44 @@ def bitwise_and_scalar(t: Translator, n: Node, x: Node, mask: int) -> str:
 for _name in ("and", "or", "xor"):
     _logical(f"logical_{_name}", _name.capitalize(), None)
     _logical(f"bitwise_{_name}", _name.capitalize(), f"Bitwise{_name.capitalize()}")
-_logical("logical_not", "Not", None)
-_logical("bitwise_not", "Not", "BitwiseNot")
 
 
-@op("isnan")
-def isnan(t: Translator, n: Node, x: Node) -> str:
-    return t.b.node("IsNaN", t.value(x))
+@op("isnan", "isinf")
+def unusual(t: Translator, n: Node, x: Node) -> str:
+    if not t.dtype(x).is_floating_point:
+        return t.b.node("Expand", t.value(False, torch.bool), t.b.ints(t.shape(n)))
+    return t.b.node("IsNaN" if "isnan" in str(n.target) else "IsInf", t.value(x))
 
 
-@op("isinf")
-def isinf(t: Translator, n: Node, x: Node) -> str:
-    return t.b.node("IsInf", t.value(x))
+def _is_negative(t: Translator, v: str, d: torch.dtype) -> str:
+    """Whether the sign is set, of zero, too."""
+    zero = t.value(0.0, d)
+    return t.b.node("Or", t.b.node("Less", v, zero), t.b.node("Less", t.b.node("Reciprocal", v), zero))
 
 
 @op("atan2")
 def atan2(t: Translator, n: Node, y: Node, x: Node) -> str:
+    """The angle by the arc tangent of a quotient of at most 1; zeros and infinities have their angles by their signs."""
     d, b = t.dtype(n), t.b
-    vy, vx, zero, pi = t.value(y, d), t.value(x, d), t.value(0.0, d), t.value(math.pi, d)
-    turn = b.node("Where", b.node("Less", vy, zero), b.node("Neg", pi), pi)
-    base = b.node("Atan", b.node("Div", vy, vx))
-    return b.node("Add", base, b.node("Where", b.node("Less", vx, zero), turn, zero))
+    vy, vx = t.value(y, d), t.value(x, d)
+    ay, ax, zero, one = b.node("Abs", vy), b.node("Abs", vx), t.value(0.0, d), t.value(1.0, d)
+    steep = b.node("Greater", ay, ax)
+    small, large = b.node("Where", steep, ax, ay), b.node("Where", steep, ay, ax)
+    quotient = b.node("Where", b.node("Equal", small, large), one, b.node("Div", small, large))
+    angle = b.node("Atan", b.node("Where", b.node("Equal", small, zero), zero, quotient))
+    angle = b.node("Where", steep, b.node("Sub", t.value(math.pi / 2, d), angle), angle)
+    angle = b.node("Where", _is_negative(t, vx, d), b.node("Sub", t.value(math.pi, d), angle), angle)
+    return b.node("Where", _is_negative(t, vy, d), b.node("Neg", angle), angle)
 
 
-@op("_to_copy", "prims::convert_element_type", "to")
-def to_copy(t: Translator, n: Node, x: Node, *_: Any, **__: Any) -> str:
+@op("_to_copy", "prims::convert_element_type", seen="dtype")
+def to_copy(t: Translator, n: Node, x: Node) -> str:
     return t.value(x, t.dtype(n))
 
 
-@op("clone", "alias", "detach", "detach_", "lift_fresh_copy", "lift_fresh", "contiguous", "positive", "prims::view_of", "prims::copy_strided")
-def identity(t: Translator, n: Node, x: Node, *_: Any, **__: Any) -> str:
+@op("clone", "alias", "detach", "detach_", "lift_fresh_copy", "lift_fresh", "contiguous", "positive", "prims::view_of",
+    "prims::copy_strided", seen="stride")  # fmt: skip
+def identity(t: Translator, n: Node, x: Node) -> str:
     return t.value(x)
 
 
@@ -274,17 +330,21 @@ def leaky_relu(t: Translator, n: Node, x: Node, slope: float = 0.01) -> str:
 
 
 @op("leaky_relu_backward")
-def leaky_relu_backward(t: Translator, n: Node, dy: Node, x: Node, slope: float, by_result: bool) -> str:
+def leaky_relu_backward(t: Translator, n: Node, dy: Node, x: Node, slope: float, self_is_result: bool) -> str:
+    if self_is_result and slope < 0:
+        raise t.refusal("leaky_relu_backward of a result with a negative slope")
     d = t.dtype(n)
     steep = t.b.node("Greater", t.value(x), t.value(0.0, d))
     return t.b.node("Where", steep, t.value(dy), t.b.node("Mul", t.value(dy), t.value(float(slope), d)))
 
 
 @op("elu")
-def elu(t: Translator, n: Node, x: Node, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> str:
-    d = t.dtype(n)
-    v = t.b.node("Elu", _scaled(t, t.value(x), input_scale, d), alpha=float(alpha))
-    return _scaled(t, v, scale, d)
+def elu(t: Translator, n: Node, x: Node, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> str:
+    d, b, v = t.dtype(n), t.b, t.value(x)
+    y = b.node("Elu", _scaled(t, v, input_scale, d), alpha=float(alpha))
+    if input_scale != 1:
+        y = b.node("Where", b.node("Greater", v, t.value(0.0, d)), v, y)
+    return _scaled(t, y, scale, d)
 
 
 @op("hardsigmoid")
@@ -294,48 +354,83 @@ def hardsigmoid(t: Translator, n: Node, x: Node) -> str:
 
 @op("softplus")
 def softplus(t: Translator, n: Node, x: Node, beta: float = 1, threshold: float = 20) -> str:
-    d = t.dtype(n)
-    v = t.b.node("Softplus", _scaled(t, t.value(x), beta, d))
-    return v if beta == 1 else t.b.node("Div", v, t.value(beta, d))
+    d, v = t.dtype(n), t.value(x)
+    scaled = _scaled(t, v, beta, d)
+    y = t.b.node("Softplus", scaled)
+    y = y if beta == 1 else t.b.node("Div", y, t.value(beta, d))
+    # From 20 on, the function and its operand are the same number.
+    return y if threshold >= 20 else t.b.node("Where", t.b.node("Greater", scaled, t.value(threshold, d)), v, y)
 
 
-@op("bernoulli.p")
-def bernoulli(t: Translator, n: Node, x: Node, p: float = 0.5, **_: Any) -> str:
-    d = t.dtype(n)
+def _uniform(t: Translator, n: Node, low: float = 0.0, high: float = 1.0) -> str:
+    draw = t.b.node("RandomUniform", shape=t.shape(n), low=float(low), high=float(high), dtype=ONNX_TYPES[torch.float32])
+    return draw if t.dtype(n) == torch.float32 else t.cast(draw, t.dtype(n))
+
+
+def _normal(t: Translator, n: Node, mean: float = 0.0, std: float = 1.0) -> str:
+    draw = t.b.node("RandomNormal", shape=t.shape(n), mean=float(mean), scale=float(std), dtype=ONNX_TYPES[torch.float32])
+    return draw if t.dtype(n) == torch.float32 else t.cast(draw, t.dtype(n))
+
+
+@op("bernoulli.p", seen="self")
+def bernoulli(t: Translator, n: Node, p: float = 0.5) -> str:
     draw = t.b.node("RandomUniform", shape=t.shape(n), dtype=ONNX_TYPES[torch.float32])
-    return t.cast(t.b.node("Less", draw, t.value(p, torch.float32)), d)
+    return t.cast(t.b.node("Less", draw, t.value(p, torch.float32)), t.dtype(n))
 
 
 @op("bernoulli.default")
-def bernoulli_of(t: Translator, n: Node, x: Node, **_: Any) -> str:
+def bernoulli_of(t: Translator, n: Node, x: Node) -> str:
     draw = t.b.node("RandomUniform", shape=t.shape(n), dtype=ONNX_TYPES[torch.float32])
     return t.cast(t.b.node("Less", draw, t.value(x, torch.float32)), t.dtype(n))
 
 
-@op("rand", "rand_like", "uniform")
-def uniform(t: Translator, n: Node, *args: Any, **_: Any) -> str:
-    low, high = args[1:3] if "uniform" in str(n.target) and len(args) > 2 else (0.0, 1.0)
-    draw = t.b.node("RandomUniform", shape=t.shape(n), low=float(low), high=float(high), dtype=ONNX_TYPES[torch.float32])
-    return draw if t.dtype(n) == torch.float32 else t.cast(draw, t.dtype(n))
+@op("rand.default", "rand_like.default", seen="self size dtype")
+def rand(t: Translator, n: Node) -> str:
+    return _uniform(t, n)
 
 
-@op("randn", "randn_like", "normal_functional")
-def normal(t: Translator, n: Node, *args: Any, **_: Any) -> str:
-    mean, scale = args[1:3] if "normal_functional" in str(n.target) and len(args) > 2 else (0.0, 1.0)
-    draw = t.b.node("RandomNormal", shape=t.shape(n), mean=float(mean), scale=float(scale), dtype=ONNX_TYPES[torch.float32])
-    return draw if t.dtype(n) == torch.float32 else t.cast(draw, t.dtype(n))
+@op("uniform.default", seen="self")
+def uniform(t: Translator, n: Node, from_: float = 0, to: float = 1) -> str:
+    return _uniform(t, n, from_, to)
 
 
-@op("randint", "randint_like")
-def randint(t: Translator, n: Node, *args: Any, **_: Any) -> str:
-    numbers = [a for a in args if isinstance(a, int)]
-    low, high = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
-    draw = t.b.node("RandomUniform", shape=t.shape(n), low=float(low), high=float(high), dtype=ONNX_TYPES[torch.float32])
-    return t.cast(t.b.node("Floor", draw), t.dtype(n))
+@op("randn.default", "randn_like.default", seen="self size dtype")
+def randn(t: Translator, n: Node) -> str:
+    return _normal(t, n)
+
+
+@op("normal_functional.default", seen="self")
+def normal(t: Translator, n: Node, mean: float = 0, std: float = 1) -> str:
+    return _normal(t, n, mean, std)
+
+
+@op("normal.Tensor_float", "normal.float_Tensor", "normal.Tensor_Tensor")
+def normal_of(t: Translator, n: Node, mean: Any, std: Any = 1) -> str:
+    d = t.dtype(n)
+    return t.b.node("Add", t.value(mean, d), t.b.node("Mul", t.value(std, d), _normal(t, n)))
+
+
+@op("randint.default", "randint_like.default", seen="self size dtype")
+def randint(t: Translator, n: Node, high: int) -> str:
+    return randint_between(t, n, 0, high)
+
+
+@op("randint.low", "randint_like.low_dtype", seen="self size dtype")
+def randint_between(t: Translator, n: Node, low: int, high: int) -> str:
+    count = high - low
+    if count > 1 << 24:
+        raise t.refusal(f"randint over {count} numbers, of which a float32 draws at most 2^24,")
+    draw = t.b.node("RandomUniform", shape=t.shape(n), high=float(count), dtype=ONNX_TYPES[torch.float32])
+    draw = t.b.node("Min", t.b.node("Floor", draw), t.value(float(count - 1), torch.float32))
+    v = t.cast(draw, t.dtype(n))
+    return v if low == 0 else t.b.node("Add", v, t.value(low, t.dtype(n)))
 
 
 @op("native_dropout")
 def native_dropout(t: Translator, n: Node, x: Node, p: float, train: bool | None) -> list[str]:
+    if train is False or p in (0, 1):
+        kept = t.b.node("Expand", t.value(train is False or p == 0, torch.bool), t.b.ints(t.shape(x)))
+        return [t.value(x) if p != 1 or train is False else t.b.node("Mul", t.value(x), t.value(0.0, t.dtype(x))), kept]
     training = t.value(True, torch.bool)
     return t.b.node("Dropout", t.value(x), t.value(float(p), torch.float32), training, outputs=2)
 
@@ -349,8 +444,10 @@ def native_dropout_backward(t: Translator, n: Node, dy: Node, mask: Node, scale:
     return t.b.node("Mul", t.b.node("Mul", t.value(dy), t.value(scale, d)), t.value(mask, d))
 
 
-@op("_assert_async", "_assert_scalar", "_assert_tensor_metadata", "sym_constrain_range_for_size")
-def nothing(t: Translator, n: Node, *_: Any, **__: Any) -> None:
+@op("_assert_async", "_assert_scalar", "_assert_tensor_metadata", "sym_constrain_range_for_size",
+    seen="self a size stride dtype assert_msg min max")  # fmt: skip
+def nothing(t: Translator, n: Node) -> None:
+    """What is asserted is not computed."""
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 from torch.fx import Node
 
 from .builder import MICROSOFT
-from .movement import unpermuted
+from .movement import cut, pad, unpermuted
 from .registry import Translator, op
 
 
@@ -36,8 +37,8 @@ def _product(t: Translator, a: Node, b: Node) -> str:
     return t.b.node("MatMul", t.value(a), t.value(b))
 
 
-@op("mm", "bmm", "matmul")
-def mm(t: Translator, n: Node, a: Node, b: Node, **_: Any) -> str:
+@op("mm.default", "bmm.default", "matmul.default")
+def mm(t: Translator, n: Node, a: Node, b: Node) -> str:
     return _product(t, a, b)
 
 
@@ -46,15 +47,15 @@ def mv(t: Translator, n: Node, a: Node, b: Node) -> str:
     return t.b.node("MatMul", t.value(a), t.value(b))
 
 
-@op("addmm")
+@op("addmm.default")
 def addmm(t: Translator, n: Node, c: Node, a: Node, b: Node, *, beta: float = 1, alpha: float = 1) -> str:
     (x, left), (y, right) = _untransposed(t, a), _untransposed(t, b)
     return t.b.node(
-        "Gemm", t.value(x), t.value(y), t.value(c), transA=int(left), transB=int(right), alpha=float(alpha), beta=float(beta)
+        "Gemm", t.value(x), t.value(y), None if beta == 0 else t.value(c), transA=int(left), transB=int(right), alpha=float(alpha), beta=float(beta)
     )
 
 
-@op("baddbmm")
+@op("baddbmm.default")
 def baddbmm(t: Translator, n: Node, c: Node, a: Node, b: Node, *, beta: float = 1, alpha: float = 1) -> str:
     d, v = t.dtype(n), _product(t, a, b)
     v = v if alpha == 1 else t.b.node("Mul", v, t.value(float(alpha), d))
@@ -92,14 +93,14 @@ def _both(values: Sequence[int], rank: int) -> list[int]:
     return _each(values, rank) * 2
 
 
-@op("convolution_backward")
+@op("convolution_backward", seen="bias_sizes")
 def convolution_backward(
-    t: Translator, n: Node, dy: Node, x: Node, w: Node, bias_sizes: Any, stride: Sequence[int], padding: Sequence[int],
-    dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int, mask: Sequence[bool],
+    t: Translator, n: Node, dy: Node, x: Node, w: Node, stride: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int, output_mask: Sequence[bool],
 ) -> list[str]:  # fmt: skip
     rank = len(t.shape(x)) - 2
     used = {u.args[1] for u in n.users if u.users}
-    wanted = [m and k in used for k, m in enumerate(mask)]
+    wanted = [m and k in used for k, m in enumerate(output_mask)]
     common = {
         "kernel_shape": t.shape(w)[2:], "strides": _each(stride, rank), "dilations": _each(dilation, rank), "group": groups,
         "pads": _both(padding, rank), "domain": MICROSOFT, "outputs": wanted,
@@ -121,72 +122,81 @@ def _windows(rank: int, kernel: Sequence[int], stride: Sequence[int], padding: S
 
 @op("max_pool2d_with_indices", "max_pool3d_with_indices")
 def max_pool(
-    t: Translator, n: Node, x: Node, kernel: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),
+    t: Translator, n: Node, x: Node, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),
     dilation: Sequence[int] = (1,), ceil_mode: bool = False,
 ) -> list[str]:  # fmt: skip
     rank = 3 if "3d" in str(n.target) else 2
     shape = t.shape(x)
-    results = t.b.node(
+    values, whole = t.b.node(
         "MaxPool", _planes(t, x, rank), outputs=2, dilations=_each(dilation, rank), ceil_mode=int(ceil_mode),
-        **_windows(rank, kernel, stride, padding),
+        **_windows(rank, kernel_size, stride, padding),
     )  # fmt: skip
-    whole = [u for u in n.users if u.args[1] == 1]
-    gradients = all("max_pool" in str(v.target) and "backward" in str(v.target) for u in whole for v in u.users)
-    if not gradients or not t.compact:
-        # PyTorch counts positions within a plane, ONNX within the whole tensor.
-        plane = 1
-        for s in shape[-rank:]:
-            plane *= s
-        results[1] = t.b.node("Mod", results[1], t.b.scalar(plane, torch.int64))
+    # PyTorch counts positions within a plane, ONNX within the whole tensor.
+    places = t.b.node("Mod", whole, t.b.scalar(math.prod(shape[-rank:]), torch.int64))
     if len(shape) != rank + 2:
-        results = [t.reshape(r, list(n.meta["val"][0].shape)) for r in results]
-    return results
+        values, places = (t.reshape(r, list(n.meta["val"][0].shape)) for r in (values, places))
+    t.whole[places] = whole
+    return [values, places]
 
 
-@op("max_pool2d_with_indices_backward")
-def max_pool_backward(
-    t: Translator, n: Node, dy: Node, x: Node, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int],
-    dilation: Sequence[int], ceil_mode: bool, indices: Node,
-) -> str:  # fmt: skip
-    return t.b.node(
-        "MaxPoolGrad",
-        t.value(dy),
-        t.value(indices),
-        domain=MICROSOFT,
-        ceil_mode=int(ceil_mode),
-        **_windows(2, kernel, stride, padding),
+@op("max_pool2d_with_indices_backward", seen="self kernel_size stride padding dilation ceil_mode")
+def max_pool_backward(t: Translator, n: Node, dy: Node, indices: Node) -> str:
+    """dy at the positions of the largest elements, which are counted within the whole tensor."""
+    v, shape = t.value(indices), t.shape(n)
+    whole = t.whole.get(v)
+    if whole is None:
+        count = math.prod(shape[:-2])
+        first = torch.arange(count).reshape(*shape[:-2], 1, 1) * math.prod(shape[-2:])
+        whole = t.b.node("Add", v, t.b.tensor(first))
+    planes = [1] * (4 - len(shape)) + shape
+    if len(shape) == 4:
+        return t.b.node("MaxPoolGrad", t.value(dy), whole, domain=MICROSOFT, **_pooled(t, n.args[2:7]))
+    small = [1] * (4 - len(shape)) + t.shape(dy)
+    v = t.b.node(
+        "MaxPoolGrad", t.reshape(t.value(dy), small), t.reshape(whole, small), domain=MICROSOFT, **_pooled(t, n.args[2:7])
     )
+    t.b.declare(v, t.dtype(n), planes)
+    return t.reshape(v, shape)
+
+
+def _pooled(t: Translator, windows: Sequence[Any]) -> dict[str, Any]:
+    kernel, stride, padding, _, ceil_mode = windows
+    return {"ceil_mode": int(ceil_mode), **_windows(2, kernel, stride, padding)}
 
 
 @op("avg_pool1d", "avg_pool2d", "avg_pool3d")
 def avg_pool(
-    t: Translator, n: Node, x: Node, kernel: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),
-    ceil_mode: bool = False, count_include_pad: bool = True, divisor: int | None = None,
+    t: Translator, n: Node, x: Node, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> str:  # fmt: skip
     rank = int(str(n.target).split("avg_pool")[1][0])
-    v = t.b.node(
-        "AveragePool", _planes(t, x, rank), ceil_mode=int(ceil_mode), count_include_pad=int(count_include_pad),
-        **_windows(rank, kernel, stride, padding),
-    )  # fmt: skip
-    if divisor:
-        size = 1
-        for k in _each(kernel, rank):
-            size *= k
-        v = t.b.node("Mul", v, t.value(size / divisor, t.dtype(n)))
+    windows, v = _windows(rank, kernel_size, stride, padding), _planes(t, x, rank)
+    if divisor_override:
+        # The sum of each window, of which what is beyond the edges is zero.
+        size, out = t.shape(x)[-rank:], t.shape(n)[-rank:]
+        before, kernel = windows["pads"][:rank], windows["kernel_shape"]
+        after = [(o - 1) * s + k - b - e for o, s, k, b, e in zip(out, windows["strides"], kernel, before, size)]
+        for k, a in enumerate(after):
+            v = cut(t, v, k + 2, 0, size[k] + a) if a < 0 else v
+        after = [max(a, 0) for a in after]
+        v = pad(t, v, [0, 0, *before], [0, 0, *after]) if any(before + after) else v
+        v = t.b.node("AveragePool", v, kernel_shape=kernel, strides=windows["strides"], pads=[0] * (2 * rank))
+        v = t.b.node("Mul", v, t.value(math.prod(kernel) / divisor_override, t.dtype(n)))
+    else:
+        v = t.b.node("AveragePool", v, ceil_mode=int(ceil_mode), count_include_pad=int(count_include_pad), **windows)
     return v if len(t.shape(x)) == rank + 2 else t.reshape(v, t.shape(n))
 
 
-@op("avg_pool2d_backward")
+@op("avg_pool2d_backward", seen="self")
 def avg_pool_backward(
-    t: Translator, n: Node, dy: Node, x: Node, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int],
-    ceil_mode: bool, count_include_pad: bool, divisor: int | None,
+    t: Translator, n: Node, dy: Node, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int],
+    ceil_mode: bool, count_include_pad: bool, divisor_override: int | None,
 ) -> str:  # fmt: skip
-    v = t.value(dy)
-    if divisor:
-        v = t.b.node("Mul", v, t.value(kernel[0] * kernel[-1] / divisor, t.dtype(n)))
+    if divisor_override or len(t.shape(n)) != 4:
+        raise t.refusal("avg_pool2d_backward with a divisor or without a batch")
     return t.b.node(
-        "AveragePoolGrad", v, domain=MICROSOFT, ceil_mode=int(ceil_mode), count_include_pad=int(count_include_pad),
-        **_windows(2, kernel, stride, padding),
+        "AveragePoolGrad", t.value(dy), domain=MICROSOFT, ceil_mode=int(ceil_mode), count_include_pad=int(count_include_pad),
+        **_windows(2, kernel_size, stride, padding),
     )  # fmt: skip
 
 
@@ -197,15 +207,17 @@ def _scales(small: Sequence[int], large: Sequence[int]) -> list[float]:
     return [b / a for a, b in zip(small, large)]
 
 
-@op("upsample_nearest2d")
-def upsample_nearest2d(t: Translator, n: Node, x: Node, *_: Any, **__: Any) -> str:
+@op("upsample_nearest2d.default", "upsample_nearest2d.vec", seen="output_size scales_h scales_w scale_factors")
+def upsample_nearest2d(t: Translator, n: Node, x: Node) -> str:
+    """Copies of elements. Only for whole factors: `gradients.py` takes others apart."""
     scales = t.b.tensor(torch.tensor(_scales(t.shape(x), t.shape(n)), dtype=torch.float32))
     return t.b.node("Resize", t.value(x), None, scales, **_NEAREST)
 
 
-@op("upsample_nearest2d_backward")
-def upsample_nearest2d_backward(t: Translator, n: Node, dy: Node, out: Sequence[int], size: Sequence[int], *_: Any) -> str:
+@op("upsample_nearest2d_backward", seen="output_size input_size scales_h scales_w")
+def upsample_nearest2d_backward(t: Translator, n: Node, dy: Node) -> str:
     # The operator looks at the shape of the image only.
+    size = t.shape(n)
     image = t.b.node("Expand", t.value(0.0, t.dtype(n)), t.b.ints(size))
     scales = t.b.tensor(torch.tensor(_scales(size, t.shape(dy)), dtype=torch.float32))
     return t.b.node("ResizeGrad", t.value(dy), image, None, scales, domain=MICROSOFT, **_NEAREST)
@@ -213,27 +225,37 @@ def upsample_nearest2d_backward(t: Translator, n: Node, dy: Node, out: Sequence[
 
 @op("native_layer_norm")
 def native_layer_norm(
-    t: Translator, n: Node, x: Node, shape: Sequence[int], w: Node | None, b: Node | None, eps: float
+    t: Translator, n: Node, x: Node, normalized_shape: Sequence[int], w: Node | None, b: Node | None, eps: float
 ) -> list[str]:
-    scale = _scale(t, x, w, shape)
-    axis = len(t.shape(x)) - len(shape)
+    scale = _scale(t, x, w, normalized_shape)
+    axis = len(t.shape(x)) - len(normalized_shape)
     bias = None if b is None else t.value(b)
-    return t.b.node("LayerNormalization", t.value(x), scale, bias, axis=axis, epsilon=float(eps), outputs=3)
+    y, *moments = t.b.node("LayerNormalization", t.value(x), scale, bias, axis=axis, epsilon=float(eps), outputs=3)
+    return [y, *(_narrowed(t, m, n.meta["val"][k].dtype) for k, m in enumerate(moments, 1))]
+
+
+def _narrowed(t: Translator, value: str, d: torch.dtype) -> str:
+    """A float32 that ONNX computes where PyTorch has another type. Gradients take it as it was."""
+    if d == torch.float32:
+        return value
+    narrow = t.cast(value, d)
+    t.whole[narrow] = value
+    return narrow
 
 
 def _scale(t: Translator, x: Node, w: Node | None, shape: Sequence[int]) -> str:
     return t.value(w) if w is not None else t.b.node("Expand", t.value(1.0, t.dtype(x)), t.b.ints(shape))
 
 
-@op("native_layer_norm_backward")
+@op("native_layer_norm_backward", seen="bias output_mask")
 def native_layer_norm_backward(
-    t: Translator, n: Node, dy: Node, x: Node, shape: Sequence[int], mean: Node, rstd: Node, w: Node | None, b: Node | None,
-    mask: Sequence[bool],
+    t: Translator, n: Node, dy: Node, x: Node, normalized_shape: Sequence[int], mean: Node, rstd: Node, w: Node | None,
 ) -> list[str]:  # fmt: skip
+    shape = normalized_shape
     axis = len(t.shape(x)) - len(shape)
+    moments = [t.whole.get(t.value(m), t.value(m)) for m in (mean, rstd)]
     return t.b.node(
-        "LayerNormalizationGrad", t.value(dy), t.value(x), _scale(t, x, w, shape), t.value(mean), t.value(rstd), domain=MICROSOFT,
-        axis=axis, outputs=3,
+        "LayerNormalizationGrad", t.value(dy), t.value(x), _scale(t, x, w, shape), *moments, domain=MICROSOFT, axis=axis, outputs=3,
     )  # fmt: skip
 
 
@@ -250,6 +272,8 @@ def batch_norm(
     momentum: float,
     eps: float,
 ) -> list[str]:
+    if not training:
+        raise t.refusal("_native_batch_norm_legit_functional with training=False")
     shape, d, keep = t.shape(x), t.dtype(x), 1 - float(momentum)
     channels, count = shape[1], t.meta(x).numel() // shape[1]
     one, zero = (t.b.node("Expand", t.value(v, d), t.b.ints([channels])) for v in (1.0, 0.0))
@@ -271,11 +295,12 @@ def batch_norm(
     return [y, saved_mean, inverse, new_mean, average(var, variance)]
 
 
-@op("native_batch_norm_backward")
+@op("native_batch_norm_backward", seen="running_mean running_var output_mask")
 def batch_norm_backward(
-    t: Translator, n: Node, dy: Node, x: Node, w: Node | None, mean: Any, var: Any, saved_mean: Node, saved_inverse: Node,
-    training: bool, eps: float, mask: Sequence[bool],
+    t: Translator, n: Node, dy: Node, x: Node, w: Node | None, saved_mean: Node, saved_inverse: Node, train: bool, eps: float,
 ) -> list[str]:  # fmt: skip
+    if not train:
+        raise t.refusal("native_batch_norm_backward with train=False")
     scale = _scale(t, x, w, [t.shape(x)[1]])
     return t.b.node(
         "BatchNormalizationGrad", t.value(dy), t.value(x), scale, t.value(saved_mean), t.value(saved_inverse), domain=MICROSOFT,

@@ -21,12 +21,12 @@ def nll_loss_backward(
     target: Node,
     weight: Node | None,
     reduction: int,
-    ignored: int,
+    ignore_index: int,
     total: Node,
 ) -> str:
     """-dy at the class of each sample, and 0 elsewhere."""
     d, classes = t.dtype(n), t.shape(scores)[1]
-    kept = t.b.node("Not", t.b.node("Equal", t.value(target), t.value(ignored, t.dtype(target))))
+    kept = t.b.node("Not", t.b.node("Equal", t.value(target), t.value(ignore_index, t.dtype(target))))
     label = t.b.node("Where", kept, t.value(target), t.value(0, t.dtype(target)))
     rate = t.value(dy)
     if _REDUCTIONS[reduction] == "mean":
@@ -40,13 +40,13 @@ def nll_loss_backward(
     return t.b.node("Mul", t.b.node("OneHot", label, t.b.scalar(classes, torch.int64), ends, axis=1), rate)
 
 
-@op("_log_softmax_backward_data")
-def log_softmax_backward(t: Translator, n: Node, dy: Node, y: Node, dim: int, dtype: torch.dtype) -> str:
+@op("_log_softmax_backward_data", seen="input_dtype")
+def log_softmax_backward(t: Translator, n: Node, dy: Node, y: Node, dim: int) -> str:
     """One operator with the gradient of the loss where that is its operand: no gradient of probabilities is stored."""
     loss = str(dy.target) if dy.op == "call_function" else ""
-    rank = len(t.shape(y))
+    rank = max(len(t.shape(y)), 1)
     if not loss.startswith("aten.nll_loss") or "backward" not in loss or dim % rank != 1 or t.value(dy.args[1]) != t.value(y):
-        return softmax_backward(t, n, dy, y, dim, dtype)
+        return softmax_backward(t, n, dy, y, dim)
     rate, _, target, weight, reduction, ignored, _ = dy.args
     return t.b.node(
         "SoftmaxCrossEntropyLossGrad", t.value(rate), t.value(y), t.value(target), None if weight is None else t.value(weight),

@@ -257,7 +257,7 @@ impl Conv {
             Packed::fill(&left(g), x.m, x.k, &mut packed[g * panels..][..panels]);
         }
         let packed = &*packed;
-        if size == 0 {
+        if size == 0 || self.batch == 0 {
             return;
         }
         let samples = self.batch.div_ceil(self.scattering());

@@ -1,5 +1,7 @@
 //! Gathering and scattering by indices that are computed data.
 
+use std::fmt::Display;
+
 use bytemuck::Pod;
 
 use super::{Made, chunks, least};
@@ -9,7 +11,7 @@ use crate::meaning::{Rows, count, strides};
 use crate::spec::{Spec, refuse};
 
 /// An index: an integer that counts from the end if it is negative.
-pub(super) trait Index: Pod + Send + Sync {
+pub(super) trait Index: Pod + Send + Sync + Display {
     /// The position in an axis of `extent` elements; none if it is out of range.
     fn place(self, extent: usize) -> Option<usize>;
 }
@@ -27,7 +29,23 @@ impl Index for i32 {
     }
 }
 
-/// `Gather(data, indices)` along an axis. An index that is out of range gives zeros.
+/// Whether all indices of an operand are in range: those of each tuple within these extents, in turn.
+fn within<I: Index>(operands: &[&[u8]], operand: usize, extents: &[usize]) -> Result<(), String> {
+    let bytes = operands.get(operand).copied().unwrap_or_default();
+    if bytes.is_empty() || extents.is_empty() {
+        return Ok(());
+    }
+    for tuple in bytemuck::cast_slice::<u8, I>(bytes).chunks(extents.len()) {
+        for (index, &extent) in tuple.iter().zip(extents) {
+            if index.place(extent).is_none() {
+                return Err(format!("index {index} is out of range for {extent} elements"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `Gather(data, indices)` along an axis. An index that is out of range fails the check of the kernel, and would give zeros.
 pub(crate) fn gather(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
     let rows = Rows::at(&dims, spec.axis(spec.int("axis", 0)?, dims.len())?);
@@ -46,7 +64,8 @@ pub(crate) fn gather(spec: &Spec<'_>) -> Made {
         });
     }
     dispatch!(width spec.element(0)?, T => dispatch!(index spec.element(1)?, I => {
-        Ok(Kernel::new(move |io| run::<T, I>(rows, picks, io)))
+        let kernel = Kernel::new(move |io| run::<T, I>(rows, picks, io));
+        Ok(kernel.checked(move |operands| within::<I>(operands, 1, &[rows.axis])))
     }))
 }
 
@@ -120,6 +139,7 @@ pub(crate) fn gather_elements(spec: &Spec<'_>) -> Made {
     let plan = Elements::new(spec, &spec.dims(0)?, 1)?;
     spec.expect_result(0, spec.element(0)?)?;
     spec.expect_result_count(0, count(&plan.dims))?;
+    let extent = plan.axis.0;
     dispatch!(width spec.element(0)?, T => dispatch!(index spec.element(1)?, I => {
         Ok(Kernel::new(move |mut io: Io<'_>| {
             let (data, indices) = (io.get::<T>(0), io.get::<I>(1));
@@ -128,7 +148,8 @@ pub(crate) fn gather_elements(spec: &Spec<'_>) -> Made {
                     *out = plan.at(i, indices[i]).map_or(0, |at| data[at]);
                 }
             });
-        }))
+        })
+        .checked(move |operands| within::<I>(operands, 1, &[extent])))
     }))
 }
 
@@ -195,6 +216,7 @@ pub(crate) fn scatter_elements(spec: &Spec<'_>) -> Made {
     let apart = (0..axis).all(|d| plan.dims[d] == dims[d]);
     let parts = if apart { dims[..axis].iter().product::<usize>().max(1) } else { 1 };
     let (size, updates_each) = (count(&dims) / parts, count(&plan.dims) / parts);
+    let extent = plan.axis.0;
     reducing!(spec, T, reduce => dispatch!(index spec.element(1)?, I => Ok(Kernel::new(move |mut io: Io<'_>| {
         let (data, indices, updates) = (io.get::<T>(0), io.get::<I>(1), io.get::<T>(2));
         let out = io.take::<T>(0);
@@ -210,7 +232,8 @@ pub(crate) fn scatter_elements(spec: &Spec<'_>) -> Made {
                 }
             }
         });
-    }))))
+    })
+    .checked(move |operands| within::<I>(operands, 1, &[extent])))))
 }
 
 /// Slices indexed by tuples: `GatherND` and similar operators.
@@ -243,6 +266,11 @@ impl Tuples {
         Ok(Tuples { indexed, batch: (count(&tuples[batch_dims..]), count(&data[batch_dims..])), inner })
     }
 
+    /// Extents of the dimensions that a tuple indexes.
+    fn extents(&self) -> Vec<usize> {
+        self.indexed.iter().map(|&(extent, _)| extent).collect()
+    }
+
     fn at<I: Index>(&self, i: usize, indices: &[I]) -> Option<usize> {
         let tuple = &indices[i * self.indexed.len()..][..self.indexed.len()];
         let first = i / self.batch.0.max(1) * self.batch.1;
@@ -269,6 +297,7 @@ pub(crate) fn gather_nd(spec: &Spec<'_>) -> Made {
     let plan = Tuples::new(&spec.dims(0)?, &spec.dims(1)?, batch_dims(spec)?)?;
     spec.expect_result(0, spec.element(0)?)?;
     spec.expect_result_count(0, tuples(spec)? * plan.inner)?;
+    let extents = plan.extents();
     dispatch!(width spec.element(0)?, T => dispatch!(index spec.element(1)?, I => {
         Ok(Kernel::new(move |mut io: Io<'_>| {
             let (data, indices) = (io.get::<T>(0), io.get::<I>(1));
@@ -277,7 +306,8 @@ pub(crate) fn gather_nd(spec: &Spec<'_>) -> Made {
                 Some(at) => out.copy_from_slice(&data[at..at + inner]),
                 None => out.fill(0),
             });
-        }))
+        })
+        .checked(move |operands| within::<I>(operands, 1, &extents)))
     }))
 }
 
@@ -307,6 +337,7 @@ pub(crate) fn scatter_nd(spec: &Spec<'_>) -> Made {
     spec.expect_count(2, tuples(spec)? * plan.inner)?;
     spec.expect(2, spec.element(0)?)?;
     spec.expect_like(0, 0)?;
+    let extents = plan.extents();
     reducing!(spec, T, reduce => dispatch!(index spec.element(1)?, I => Ok(Kernel::new(move |mut io: Io<'_>| {
         let (data, indices, updates) = (io.get::<T>(0), io.get::<I>(1), io.get::<T>(2));
         let out = io.take::<T>(0);
@@ -316,7 +347,8 @@ pub(crate) fn scatter_nd(spec: &Spec<'_>) -> Made {
                 out[at..].iter_mut().zip(update).for_each(|(o, &u)| *o = reduce(*o, u));
             }
         }
-    }))))
+    })
+    .checked(move |operands| within::<I>(operands, 1, &extents)))))
 }
 
 /// `OneHot(indices, depth, [off, on])`.

@@ -100,6 +100,24 @@ impl Loss {
         }
     }
 
+    /// Whether each label is a class, or the one that does not count.
+    fn check(&self, operands: &[&[u8]]) -> Result<(), String> {
+        let bytes = operands.get(self.labels).copied().unwrap_or_default();
+        let is_label = |label: i64| {
+            Some(label) == self.ignored || usize::try_from(label).is_ok_and(|class| class < self.classes)
+        };
+        let wrong = if bytes.is_empty() {
+            None
+        } else if self.narrow {
+            bytemuck::cast_slice::<_, i32>(bytes).iter().map(|&l| i64::from(l)).find(|&l| !is_label(l))
+        } else {
+            bytemuck::cast_slice::<_, i64>(bytes).iter().copied().find(|&l| !is_label(l))
+        };
+        wrong.map_or(Ok(()), |label| {
+            Err(format!("label {label} is out of range for {} classes", self.classes))
+        })
+    }
+
     /// The sum of the weights of the labels that count.
     fn weight(&self, of: &impl Fn(usize) -> Option<(usize, f32)>) -> f64 {
         (0..self.rows()).filter_map(of).map(|(_, w)| f64::from(w)).sum()
@@ -161,7 +179,8 @@ pub(crate) fn cross_entropy(spec: &Spec<'_>) -> Made {
             }
         };
         loss.write(out, of_row, &of);
-    }))
+    })
+    .checked(move |operands| loss.check(operands)))
 }
 
 /// The logarithm of the sum of exponentials of a row.
@@ -215,7 +234,8 @@ pub(crate) fn cross_entropy_grad(spec: &Spec<'_>) -> Made {
                 out[class * positions + p] -= scale;
             }
         });
-    }))
+    })
+    .checked(move |operands| loss.check(operands)))
 }
 
 /// `NegativeLogLikelihoodLoss(log-probabilities, labels, weights) → loss`.
@@ -226,5 +246,6 @@ pub(crate) fn negative_log_likelihood(spec: &Spec<'_>) -> Made {
         let log = io.get::<f32>(0);
         let of = loss.read(&io);
         loss.write(io.take(0), |row, class| log[loss.first(row) + class * loss.positions], &of);
-    }))
+    })
+    .checked(move |operands| loss.check(operands)))
 }
