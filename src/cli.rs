@@ -59,6 +59,16 @@ pub struct TermArgs {
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = clap::ColorChoice::Auto)]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     pub color: clap::ColorChoice,
+    /// Make warnings errors, with exit code 2: `--deny warnings`.
+    #[arg(long, global = true, value_name = "WHAT", value_enum, hide_possible_values = true)]
+    pub deny: Option<Deny>,
+}
+
+/// The messages that are errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Deny {
+    /// Warnings.
+    Warnings,
 }
 
 /// Everything but the main job.
@@ -1349,6 +1359,10 @@ pub struct RunOptions {
     /// Also write that file every COUNT steps.
     #[arg(long, value_name = "COUNT", requires = "save", value_parser = clap::value_parser!(u64).range(1..))]
     pub save_every: Option<u64>,
+    /// Number of generations of that file to keep: before a new one takes its name, the last one becomes FILE.1, and that FILE.2.
+    /// [default: 1]
+    #[arg(long, value_name = "COUNT", requires = "save", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub keep: Option<u64>,
     /// Continue from a checkpoint of --save, with the same bits as without the interruption. --data and inputs too large for the
     /// checkpoint are given again; missing or changed ones are named.
     #[arg(long, value_name = "FILE")]
@@ -1425,6 +1439,7 @@ impl RunOptions {
             ("--seed", self.seed.is_some()),
             ("--save", self.save.is_some()),
             ("--save-every", self.save_every.is_some()),
+            ("--keep", self.keep.is_some()),
             ("--resume", self.resume.is_some()),
             ("--feeds", self.feeds.is_some()),
             ("--fetch", self.fetch.is_some()),

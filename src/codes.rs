@@ -63,6 +63,24 @@ pub enum Code {
     Form,
     /// A signal ended a run.
     Interrupted,
+    /// A graph computes forward alone.
+    Inference,
+    /// A step trains nothing.
+    Idle,
+    /// A model has a fault that can be done without.
+    Fault,
+    /// Another program has rewritten a file, and its plan is gone.
+    Stale,
+    /// Another program has left half of a swap.
+    HalfSwaps,
+    /// State was paired by names.
+    Paired,
+    /// An operator is called nearly like one of ONNX.
+    Misspelt,
+    /// Own kernels stand in for a library.
+    OwnKernels,
+    /// A checkpoint has no digests.
+    OldCheckpoint,
     /// lmsc is at fault.
     Bug,
 }
@@ -364,6 +382,68 @@ Ctrl-C or another signal ended the run between two steps. With --save, what was 
 What to do:
 - Go on from there: --resume, with the file of --save.
 "},
+    Explained { code: Code::Inference, number: "LMS0401", title: "a warning: the graph is inference, not a training step", text: "\
+No node computes a gradient or changes a parameter. It is planned all the same; training needs more memory.
+
+    lmsc: warning[LMS0401]: model.onnx: it is inference: no node trains
+
+What to do:
+- Export the step with its loss, gradients and optimizer: docs/pytorch.md.
+- Nothing, if inference is meant.
+"},
+    Explained { code: Code::Idle, number: "LMS0402", title: "a warning: the step learns nothing", text: "\
+There are gradients, but no output is the next value of a parameter, so each step begins with the same
+parameters.
+
+What to do:
+- Give the optimizer with --optimizer, or say which outputs are next values: --state INPUT=OUTPUT.
+"},
+    Explained { code: Code::Fault, number: "LMS0403", title: "a warning: a fault of the model that can be done without", text: "\
+The model contradicts ONNX's rules in a place that does not change what it computes, or says something that
+lmsc has to pass over. The message names the node or the tensor.
+
+What to do:
+- Export the model again, with a later version of the exporter.
+"},
+    Explained { code: Code::Stale, number: "LMS0404", title: "a warning: another program has rewritten the file, and its addresses are not used", text: "\
+The file was planned by lmsc and changed afterwards, so that its addresses do not hold. It computes the same, but
+holds no memory bound until it is planned again.
+
+What to do:
+- Plan the original model again, or take the file as lmsc wrote it.
+"},
+    Explained { code: Code::HalfSwaps, number: "LMS0405", title: "a warning: half of a swap is left in the file", text: "\
+Another program has removed one half of a swap. The other half does nothing, and is left out.
+
+What to do:
+- Plan the original model again; for ONNX Runtime with --form ort, whose swaps its optimizer keeps.
+"},
+    Explained { code: Code::Paired, number: "LMS0406", title: "a warning: state that was found by names", text: "\
+The model does not say which output is the next value of which input, and lmsc has inferred it, or has left a pair
+out. The message names the pair.
+
+What to do:
+- Say it: --state INPUT=OUTPUT, --no-state INPUT, or --state none.
+"},
+    Explained { code: Code::Misspelt, number: "LMS0407", title: "a warning: an operator is called nearly like one of ONNX", text: "\
+The text has an operator of ONNX's own domain that lmsc does not know. It is planned as an operator of unknown cost.
+
+What to do:
+- Correct the name, or give the operator a domain of its own.
+"},
+    Explained { code: Code::OwnKernels, number: "LMS0408", title: "a warning: own kernels stand in for a library", text: "\
+cuBLAS or cuDNN is not found, or does not take an operator as it is. The result is right; the step is slower.
+
+What to do:
+- Install the library, and name its folder in LMSC_CUDA_PATH. --require-libraries refuses instead.
+"},
+    Explained { code: Code::OldCheckpoint, number: "LMS0409", title: "a warning: the checkpoint has no digests", text: "\
+An earlier version of lmsc saved it. The run goes on from it, but damage to the file, or another constant of the
+model, would not be noticed.
+
+What to do:
+- Nothing; the next --save writes digests.
+"},
     Explained { code: Code::Bug, number: "LMS0901", title: "lmsc is at fault", text: "\
 A planner or a pass broke a rule, and a check of lmsc found it. Nothing was written, or the message says what.
 
@@ -395,7 +475,8 @@ impl Code {
     pub fn kind(self) -> ErrorKind {
         match &self.number()[..5] {
             "LMS01" => ErrorKind::Refusal,
-            "LMS02" => ErrorKind::Input,
+            // With --deny warnings, a warning is an error of the input.
+            "LMS02" | "LMS04" => ErrorKind::Input,
             "LMS03" => ErrorKind::Interrupted,
             _ => ErrorKind::Internal,
         }
@@ -438,6 +519,9 @@ pub fn explain_error(number: Option<&str>) -> Result<String, Error> {
 fn page(explained: &Explained) -> String {
     let answer = match explained.code.kind() {
         ErrorKind::Refusal => "The answer is no: exit code 1.",
+        _ if explained.number.starts_with("LMS04") => {
+            "The command goes on; with --deny warnings: exit code 2."
+        }
         ErrorKind::Input => "The input or the call is at fault: exit code 2.",
         ErrorKind::Interrupted => "A signal ended it: exit code 130.",
         ErrorKind::Internal => "lmsc is at fault: exit code 101.",

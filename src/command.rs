@@ -1,7 +1,7 @@
 //! The command `lmsc`: from the arguments to the output and the exit code.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -11,6 +11,7 @@ use lmsc_ir::words;
 use crate::cli::{Cli, CliCommand};
 use crate::defaults::Defaults;
 use crate::error::note;
+use crate::files::CallFiles;
 use crate::{Code, Error, help, run, term};
 
 /// The exit code of the command with these arguments, of which the first is the program's name. Runs the command; results
@@ -33,8 +34,8 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let is_called = |name: &&str| arguments.iter().any(|argument| argument == name);
     let called = command.get_subcommands().map(clap::Command::get_name).find(is_called);
-    let cli = match parse(arguments.clone(), &defaults) {
-        Ok(cli) => cli,
+    let (cli, files) = match parse(arguments.clone(), &defaults) {
+        Ok(parsed) => parsed,
         Err(error) => {
             // A closed standard error does not stop the command.
             _ = error.print();
@@ -54,7 +55,11 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         lmsc_kernels::compute_here(1);
     }
     let mut out = io::stdout().lock();
-    let result = answer(&cli, &mut out);
+    let result = files.check().and_then(|()| answer(&cli, &mut out));
+    // The text of a graph is written as it is, unless a person reads it.
+    let is_text = matches!(cli.command, Some(CliCommand::Opt(_) | CliCommand::Completions { .. }));
+    let is_raw = is_text && !io::stdout().is_terminal();
+    let result = result.map(|text| if is_raw { text } else { words::shown(&text).into_owned() });
     finish(result, &mut out, wants_json)
 }
 
@@ -72,11 +77,11 @@ fn finish(result: Result<String, Error>, out: &mut dyn Write, wants_json: bool) 
         Ok(()) => 0,
         Err(error) => {
             match error.answer() {
-                Some(answer) => _ = writeln!(out, "{answer}"),
+                Some(answer) => _ = writeln!(out, "{}", words::shown(answer)),
                 None => {
                     _ = writeln!(io::stderr(), "{} {error}", term::error(error.code().number()));
                     if wants_json {
-                        _ = writeln!(out, "{}", error.to_json());
+                        _ = writeln!(out, "{}", words::shown(&error.to_json()));
                     }
                 }
             }
@@ -98,24 +103,32 @@ fn misused(error: &clap::Error) -> Error {
 /// [`ErrorKind::Input`](crate::ErrorKind) for an unknown command or option; otherwise the command's error.
 pub fn output_of(arguments: impl IntoIterator<Item = OsString>) -> Result<String, Error> {
     // The result of a library call does not depend on the current folder.
-    let cli = parse(arguments, &Defaults::default()).map_err(|error| misused(&error))?;
+    let (cli, files) = parse(arguments, &Defaults::default()).map_err(|error| misused(&error))?;
+    files.check()?;
     let mut out = Vec::new();
     let text = answer(&cli, &mut out)?;
     Ok(String::from_utf8_lossy(&out).into_owned() + &text)
 }
 
-/// The parsed command line; the error is a message for the user or the help text.
+/// The parsed command line, and the files that it names; the error is a message for the user or the help text.
 ///
 /// The first word is a model unless it is a command. The word after a misspelt command is therefore a second model,
 /// which clap reports as a command that conflicts with the first.
-fn parse(arguments: impl IntoIterator<Item = OsString>, defaults: &Defaults) -> Result<Cli, clap::Error> {
+fn parse(
+    arguments: impl IntoIterator<Item = OsString>,
+    defaults: &Defaults,
+) -> Result<(Cli, CallFiles), clap::Error> {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     let commands: Vec<String> =
         Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
     behind_command(&mut arguments, &commands);
     let parsed = defaults.applied(shaped(&arguments)).try_get_matches_from_mut(&arguments);
-    let error = match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
-        Ok(cli) => return if_command(cli, &commands),
+    let both = |mut matches: clap::ArgMatches| {
+        let files = CallFiles::of(&matches);
+        Ok((Cli::from_arg_matches_mut(&mut matches)?, files))
+    };
+    let error = match parsed.and_then(both) {
+        Ok((cli, files)) => return Ok((if_command(cli, &commands)?, files)),
         Err(error) => without_value_tip(error),
     };
     if error.kind() == ErrorKind::UnknownArgument
@@ -248,7 +261,8 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
             let text = match (model_on_stdout, args.json) {
                 (true, _) => {
                     if !term::is_quiet() {
-                        _ = io::stderr().write_all(report.to_text(term::verbosity() > 0).as_bytes());
+                        let text = report.to_text(term::verbosity() > 0);
+                        _ = io::stderr().write_all(text.as_bytes());
                     }
                     String::new()
                 }

@@ -20,9 +20,9 @@ use crate::proof::Written;
 use crate::report::{GraphFacts, MemoryFacts, ProfileFacts, Report, WrittenFacts};
 use crate::state::StateFacts;
 use crate::{
-    Caller, Code, Compiled, Error, beyond, compiler, differs, external, facts, floors_of, hash, is_page,
-    look, machine, no_budget, pages_of, pass_cx, report, run, saved, saved_plan, side_by_side, smaller,
-    write_atomically,
+    Caller, Code, Compiled, Error, Warning, beyond, compiler, differs, external, facts, floors_of, hash,
+    is_page, look, machine, no_budget, pages_of, pass_cx, report, run, saved, saved_plan, side_by_side,
+    smaller, warning, write_atomically,
 };
 
 /// Compiles a model, for the command or for the library.
@@ -59,7 +59,7 @@ struct Step {
     dims: Dims,
     /// Whether the model differs from the file.
     edited: bool,
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
     folder: Option<PathBuf>,
     mapped: Vec<Arc<Opened>>,
     fixed: Vec<String>,
@@ -115,7 +115,7 @@ impl<'a> Job<'a> {
         let loaded = load::step(args.input.path(), self.bytes.take(), &args.input.binding, purpose)?;
         let Loaded { graph, model, dims, edited, warnings } = loaded;
         if !self.is_library {
-            load::warn(&warnings);
+            warning::warn(&warnings)?;
         }
         for output in args.output.iter().chain(&args.report).chain(&args.save_plan).chain(&args.trace_plan) {
             model.iter().try_for_each(|model| external::check_not_data(model, output))?;

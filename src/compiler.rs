@@ -206,7 +206,7 @@ impl Compiled {
         let source = self.source.as_ref().expect("a `Compiler` keeps it");
         let args = &source.args;
         check_target(path)?;
-        check_not_read(path, &args.input, false)?;
+        check_not_read(path, &args.input)?;
         source.model.iter().try_for_each(|model| external::check_not_data(model, path))?;
         let [original, result] = &self.graphs;
         let peak = self.cx.memory(result).peak();

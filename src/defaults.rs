@@ -1,6 +1,7 @@
 //! `lmsc.toml`: defaults of options, read from the current folder.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::Path;
 
 use clap::builder::{ArgPredicate, Resettable};
@@ -9,14 +10,19 @@ use toml::{Table, Value};
 
 use crate::{Code, Error};
 
-const FILE: &str = "lmsc.toml";
+/// The name of the file.
+pub(crate) const FILE: &str = "lmsc.toml";
+
+/// The largest file that is read, in bytes. A larger one holds no defaults.
+const LARGEST: u64 = 1 << 20;
 
 /// The options that the file may set: they choose the machine and how to plan. Inputs and outputs belong to each
 /// call.
-const OPTIONS: [&str; 10] = [
+const OPTIONS: [&str; 11] = [
     "addresses",
     "budget",
     "color",
+    "deny",
     "device",
     "effort",
     "gpu",
@@ -40,11 +46,24 @@ impl Defaults {
     /// [`ErrorKind::Input`](crate::ErrorKind) for a file that cannot be read, or that sets an option outside [`OPTIONS`].
     pub(crate) fn read(command: &clap::Command) -> Result<Defaults, Error> {
         let path = Path::new(FILE);
-        match std::fs::read_to_string(path) {
-            Ok(text) => Defaults::parse(&text, command),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Defaults::default()),
-            Err(error) => Err(Error::reading(path, &error)),
+        // Before it is opened: opening a pipe waits.
+        match path.metadata() {
+            Ok(metadata) if !metadata.is_file() => {
+                let help = "give it another name, or run lmsc in another folder";
+                return Err(Error::in_file(Code::Malformed, path, "it is no regular file").with_help(help));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Defaults::default()),
+            Err(error) => return Err(Error::reading(path, &error)),
         }
+        let reading = |error| Error::reading(path, &error);
+        let mut text = String::new();
+        let file = std::fs::File::open(path).map_err(reading)?;
+        file.take(LARGEST + 1).read_to_string(&mut text).map_err(reading)?;
+        if text.len() as u64 > LARGEST {
+            return Err(Error::in_file(Code::Malformed, path, format!("it has more than {LARGEST} bytes")));
+        }
+        Defaults::parse(&text, command)
     }
 
     fn parse(text: &str, command: &clap::Command) -> Result<Defaults, Error> {

@@ -13,6 +13,7 @@ use lmsc_passes::PassCx;
 
 use crate::cli::{CompileArgs, Emit, Form, ModelArgs};
 use crate::external::{FileCopy, relocate};
+use crate::files::replaces;
 use crate::{Code, Error};
 
 /// The content of an output file.
@@ -238,17 +239,12 @@ pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
     false
 }
 
-/// Refuses to overwrite a file that is an input, unless `force` is set.
-pub(crate) fn check_not_read(output: &Path, input: &ModelArgs, force: bool) -> Result<(), Error> {
-    let read = [Some(input.path()), input.binding.optimizer.as_deref()].into_iter().flatten();
-    match read.filter(|_| !force && output != Path::new("-")).find(|path| same_file(path, output)) {
+/// Refuses to overwrite a file that is an input, for outputs that no argument of a call names.
+pub(crate) fn check_not_read(output: &Path, input: &ModelArgs) -> Result<(), Error> {
+    let mut read = [Some(input.path()), input.binding.optimizer.as_deref()].into_iter().flatten();
+    match read.find(|path| output != Path::new("-") && same_file(path, output)) {
         None => Ok(()),
-        Some(path) => {
-            let message =
-                format!("writing {} would replace {}, which is read", output.display(), path.display());
-            Err(Error::new(Code::File, message)
-                .with_help("write to another file, or add --force to replace it"))
-        }
+        Some(path) => Err(replaces(output, path, false)),
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 use std::io::{self, Write};
 use std::path::Path;
 
-use lmsc_ir::{Advice, Message};
+use lmsc_ir::{Advice, Message, words};
 use lmsc_onnx::file::cannot;
 use lmsc_passes::PassError;
 use lmsc_plan::Refusal;
@@ -190,7 +190,7 @@ impl Error {
 
 impl Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.message().fmt(f)
+        f.write_str(&words::shown(&self.message().to_string()))
     }
 }
 
@@ -229,7 +229,7 @@ impl From<PassError> for Error {
 pub(crate) fn note(message: impl Display) {
     // A closed standard error does not stop the command.
     if !crate::term::is_quiet() {
-        _ = writeln!(io::stderr(), "{} {message}", crate::term::note());
+        _ = writeln!(io::stderr(), "{} {}", crate::term::note(), words::shown(&message.to_string()));
     }
 }
 

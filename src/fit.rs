@@ -15,7 +15,7 @@ use crate::emit::{PAGES, check_report, write_atomically};
 use crate::load::{self, noted_if_idle, noted_if_inference};
 use crate::plan::{before_planning, named};
 use crate::progress::Stage;
-use crate::{Code, Error, machine, step_peak, view, with_budgets};
+use crate::{Code, Error, Warning, machine, step_peak, view, warning, with_budgets};
 
 /// The cards that are tried if the call names none: one of each common memory size.
 const CARDS: [&str; 4] = ["t4", "rtx4090", "l40s", "h100-sxm"];
@@ -42,7 +42,7 @@ struct Fit {
     effort: u32,
     cards: Vec<Card>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
 }
 
 /// The results for one card.
@@ -156,7 +156,7 @@ struct Steps<'a> {
     fixed: Vec<(String, u64)>,
     dimension: Option<String>,
     graphs: BTreeMap<Option<u64>, Graph>,
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
 }
 
 impl<'a> Steps<'a> {
@@ -197,8 +197,8 @@ impl<'a> Steps<'a> {
             let loaded = load::load_quietly(&args.model, &binding)?;
             let loaded = noted_if_idle(&args.model, noted_if_inference(&args.model, loaded));
             let new = loaded.warnings.into_iter().filter(|warning| !self.warnings.contains(warning));
-            let new: Vec<String> = new.collect();
-            load::warn(&new);
+            let new: Vec<Warning> = new.collect();
+            warning::warn(&new)?;
             self.warnings.extend(new);
             self.graphs.insert(batch, loaded.graph);
         }

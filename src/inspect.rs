@@ -11,7 +11,7 @@ use crate::cli::InspectArgs;
 use crate::load::look;
 use crate::report::{GraphFacts, MemoryFacts};
 use crate::state::{self, StateFacts};
-use crate::{Error, Loaded, machine, step_peak, with_budgets};
+use crate::{Error, Loaded, Warning, known_scopes, machine, step_peak, with_budgets};
 
 #[derive(Serialize)]
 struct Inspection {
@@ -29,7 +29,7 @@ struct Inspection {
     state: Vec<StateFacts>,
     largest: Vec<StorageFacts>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
 }
 
 #[derive(Serialize)]
@@ -59,6 +59,7 @@ struct StorageFacts {
 pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
     let Loaded { graph, warnings, .. } = look(args.input.path(), &args.input.binding)?;
     let scopes: Vec<Scope> = args.optimizer_scopes.iter().map(|s| Scope::new(s)).collect();
+    known_scopes(&graph, "--optimizer-scopes", &scopes)?;
     let phases =
         Phases::of(&graph, |n| scopes.iter().any(|s| s.contains(&n.name)).then_some(Phase::Backward));
     let machine = machine(args.target.as_deref(), None)?.in_arena();

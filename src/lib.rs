@@ -20,6 +20,7 @@ mod error;
 mod excerpt;
 mod explain;
 mod external;
+mod files;
 mod fit;
 mod help;
 mod inspect;
@@ -41,6 +42,7 @@ mod sweep;
 mod targets;
 mod term;
 mod view;
+mod warning;
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -63,12 +65,13 @@ pub use fit::fit;
 pub use inspect::inspect;
 use lmsc_cuda as cuda;
 use lmsc_ir::equiv::{Difference, Equivalence};
-use lmsc_ir::{Bytes, Graph, Phases, words};
+use lmsc_ir::{Bytes, Digest, Graph, Phases, words};
 use lmsc_onnx::file::Opened;
 use lmsc_passes::{GivenPlan, Pass, PassCx, PassOption, Pipeline, REGISTRY, Ran, TFLMS, question};
 use lmsc_plan::planners::planner;
 pub use lmsc_plan::schedule::{Progress, Watch};
 use lmsc_plan::target::Kernels;
+use lmsc_plan::tflms::Scope;
 use lmsc_plan::threads::both;
 use lmsc_plan::{Cause, Floors, Otherwise, Reach, Refusal, Smallest, service};
 pub use lmsc_runtime::DeviceBytes;
@@ -85,7 +88,7 @@ use report::{GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProfileFacts, ProofF
 pub use run::{InputBytes, Session, TensorData};
 pub use sweep::sweep;
 pub use targets::{list_targets, target, target_names, targets_as_json};
-use xxhash_rust::xxh3::xxh3_64;
+pub use warning::Warning;
 
 /// The version, with the commit of a release build and the features.
 pub(crate) fn version() -> &'static str {
@@ -139,6 +142,11 @@ impl Compiled {
     /// The bytes of a page, where the plan is for memory that is mapped in pages.
     pub(crate) fn pages(&self) -> Option<Bytes> {
         self.pages
+    }
+
+    /// The graph that was read.
+    pub(crate) fn original(&self) -> &Graph {
+        &self.graphs[0]
     }
 
     /// The compiled graph.
@@ -232,18 +240,7 @@ fn check_call(args: &CompileArgs) -> Result<(), Error> {
     for target in args.output.iter().chain(&args.save_plan).chain(&args.trace_plan) {
         emit::check_target(target)?;
     }
-    args.output
-        .iter()
-        .try_for_each(|output| emit::check_not_read(output, &args.input, args.writing.force))?;
-    let written = args.report.iter().chain(&args.save_plan).chain(&args.trace_plan);
-    written.clone().try_for_each(|file| emit::check_not_read(file, &args.input, false))?;
     args.report.iter().try_for_each(|report| emit::check_report(report, &emit::PAGES))?;
-    if let (Some(given), Some(saved)) = (&args.plan.given, &args.save_plan)
-        && emit::same_file(given, saved)
-    {
-        let message = format!("--save-plan: {} is read by --plan", saved.display());
-        return Err(Error::new(Code::Option, message).with_help("write to another file"));
-    }
     if let Some(page) = args.report.as_deref().filter(|file| is_page(file) && !args.run) {
         let message = format!("{} is to be a page, and nothing is run that it could show", page.display());
         return Err(Error::new(Code::Option, message).with_help(
@@ -551,6 +548,20 @@ fn knows_ranges(planner: &str) -> Result<(), Error> {
     Err(Error::new(Code::Option, message).with_help(help))
 }
 
+/// Refuses scopes without a node.
+pub(crate) fn known_scopes(graph: &Graph, option: &str, scopes: &[Scope]) -> Result<(), Error> {
+    let names = || graph.order().iter().map(|&id| &*graph.node(id).name);
+    match scopes.iter().find(|scope| !names().any(|name| scope.contains(name))) {
+        None => Ok(()),
+        Some(scope) => {
+            let scope = scope.to_string();
+            let instead = words::instead(&scope, names(), "nodes");
+            let message = format!("{option} {scope}: the graph has no node in this scope; {instead}");
+            Err(Error::new(Code::Option, message))
+        }
+    }
+}
+
 /// Refuses names of operators and nodes that are not in the graph, in options that choose what is swapped.
 fn known_names(graph: &Graph, cx: &PassCx) -> Result<(), Error> {
     let nodes = || graph.order().iter().map(|&id| graph.node(id));
@@ -558,12 +569,22 @@ fn known_names(graph: &Graph, cx: &PassCx) -> Result<(), Error> {
         let instead = words::instead(name, there_are.iter().map(|n| &**n), many);
         Err(Error::new(Code::Option, format!("{option} {name}: the graph has none of this name; {instead}")))
     };
-    for name in &cx.tflms.incl_types {
-        if !nodes().any(|n| *name == *n.op.name() || *name == n.op.to_string()) {
-            let ops: BTreeSet<String> = nodes().map(|n| n.op.to_string()).collect();
-            return refuse("--incl-types", name, ops.into_iter().collect(), "operators");
+    let tflms = &cx.tflms;
+    for (option, names) in [("--incl-types", &tflms.incl_types), ("--excl-types", &tflms.excl_types)] {
+        for name in names {
+            if !nodes().any(|n| *name == *n.op.name() || *name == n.op.to_string()) {
+                let ops: BTreeSet<String> = nodes().map(|n| n.op.to_string()).collect();
+                return refuse(option, name, ops.into_iter().collect(), "operators");
+            }
         }
     }
+    let scopes = [
+        ("--incl-scopes", &tflms.incl_scopes),
+        ("--excl-scopes", &tflms.excl_scopes),
+        ("--starting-scopes", &tflms.starting_scopes),
+        ("--optimizer-scopes", &tflms.optimizer_scopes),
+    ];
+    scopes.into_iter().try_for_each(|(option, scopes)| known_scopes(graph, option, scopes))?;
     for name in &cx.tflms.starting_op_names {
         if !nodes().any(|n| *name == *n.name) {
             return refuse(
@@ -593,7 +614,7 @@ fn hash(graph: &Graph) -> String {
         }
         names.push(1);
     }
-    format!("{:016x}", xxh3_64(&names))
+    Digest::of(&names).to_string()
 }
 
 /// The facts about the graph that was read, for the report.

@@ -1,7 +1,7 @@
 //! Reads a file into a verified graph.
 
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 use std::string::FromUtf8Error;
 
@@ -17,7 +17,8 @@ use lmsc_onnx::{Dims, Foreign, ImportErrors, Imported, Model, Notice, Stated, ke
 use crate::cli::{BindingArgs, Emit, StateArg, StateArgs};
 use crate::error::called;
 use crate::excerpt::excerpt;
-use crate::{Code, Error};
+use crate::warning::warn;
+use crate::{Code, Error, Warning};
 
 /// A graph and the file from which it was read.
 pub struct Loaded {
@@ -31,7 +32,7 @@ pub struct Loaded {
     /// merged into nodes.
     pub edited: bool,
     /// Faults of the file that do not prevent its use, one sentence each.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// The graph in the file at `path`, or on standard input for `-`; its warnings are printed to standard error.
@@ -40,7 +41,7 @@ pub struct Loaded {
 /// [`ErrorKind::Input`](crate::ErrorKind), always: every fault here is one of the file or the call.
 pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
     let loaded = read(path, binding, Purpose::Rewrite)?;
-    warn(&loaded.warnings);
+    warn(&loaded.warnings)?;
     Ok(loaded)
 }
 
@@ -69,15 +70,18 @@ pub(crate) fn step(
 pub(crate) fn look(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
     let loaded = noted_if_inference(path, read(path, binding, Purpose::Look)?);
     let loaded = noted_if_idle(path, loaded);
-    warn(&loaded.warnings);
+    warn(&loaded.warnings)?;
     Ok(loaded)
 }
 
 /// Prints the graph's warnings, with one more if it does not train, and returns it.
-pub(crate) fn told_if_inference(path: &Path, loaded: Loaded) -> Loaded {
+///
+/// # Errors
+/// With `--deny warnings`, the warnings.
+pub(crate) fn told_if_inference(path: &Path, loaded: Loaded) -> Result<Loaded, Error> {
     let loaded = noted_if_inference(path, loaded);
-    warn(&loaded.warnings);
-    loaded
+    warn(&loaded.warnings)?;
+    Ok(loaded)
 }
 
 /// The graph, with a warning if it does not train.
@@ -90,7 +94,8 @@ pub(crate) fn noted_if_inference(path: &Path, mut loaded: Loaded) -> Loaded {
             }
             None => "; training needs more memory",
         };
-        loaded.warnings.insert(0, format!("{}: {inference}{help}", called(path)));
+        let message = format!("{}: {inference}{help}", called(path));
+        loaded.warnings.insert(0, Warning::new(Code::Inference, message));
     }
     loaded
 }
@@ -104,7 +109,8 @@ pub(crate) fn noted_if_idle(path: &Path, mut loaded: Loaded) -> Loaded {
             }
             None => "",
         };
-        loaded.warnings.push(format!("{}: {idle}{help}", called(path)));
+        let message = format!("{}: {idle}{help}", called(path));
+        loaded.warnings.push(Warning::new(Code::Idle, message));
     }
     loaded
 }
@@ -129,15 +135,6 @@ pub(crate) fn symbolic(path: &Path) -> Result<Vec<String>, Error> {
     Ok(names.filter(|name| written.get(name).is_none()).collect())
 }
 
-/// Prints warnings to standard error.
-pub(crate) fn warn(warnings: &[String]) {
-    let mut err = std::io::stderr().lock();
-    for warning in warnings.iter().filter(|_| !crate::term::is_quiet()) {
-        // A closed standard error does not stop the command.
-        _ = writeln!(err, "{} {warning}", crate::term::warning());
-    }
-}
-
 /// The graph in the file at `path`; its warnings are not printed.
 ///
 /// # Errors
@@ -152,7 +149,7 @@ pub(crate) fn load_quietly(path: &Path, binding: &BindingArgs) -> Result<Loaded,
 /// As [`load`].
 pub(crate) fn load_to_run(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
     let loaded = noted_if_idle(path, read(path, binding, Purpose::Run)?);
-    warn(&loaded.warnings);
+    warn(&loaded.warnings)?;
     Ok(loaded)
 }
 
@@ -374,6 +371,10 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
                 .with_help("write the version whose operators the graph has"));
         }
     }
+    if let Some(name) = line_end(&graph) {
+        let message = format!("{}: the name {name:?} has a line end, which no name has", called(path));
+        return Err(Error::new(Code::Model, message).with_help("give it a name of one line"));
+    }
     lmsc_onnx::shapes::check(&graph).map_err(|errors| {
         const SHOWN: usize = 20;
         let shown: Vec<String> = errors.iter().take(SHOWN).map(|e| format!("  {e}")).collect();
@@ -382,9 +383,22 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         Error::new(Code::Model, format!("{} is not a valid graph:\n{}{more}", called(path), shown.join("\n")))
             .with_help("correct these nodes")
     })?;
-    let warnings =
-        misspelt(&graph).into_iter().map(|warning| format!("{}: {warning}", called(path))).collect();
+    let warning = |message| Warning::new(Code::Misspelt, format!("{}: {message}", called(path)));
+    let warnings = misspelt(&graph).into_iter().map(warning).collect();
     Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false, warnings })
+}
+
+/// A name with a line end. Reports and messages have a line for each name, so that such a name could forge one.
+fn line_end(graph: &Graph) -> Option<&str> {
+    fn of_node<'g>(graph: &'g Graph, node: &'g Node) -> impl Iterator<Item = &'g str> {
+        let values =
+            node.operands.iter().chain(&node.results).flatten().map(|&value| &*graph.value(value).name);
+        [&*node.name, node.op.domain(), node.op.name()].into_iter().chain(values)
+    }
+    let of_nodes = graph.order().iter().flat_map(|&id| of_node(graph, graph.node(id)));
+    let initializers = graph.initializers.iter().map(|initializer| initializer.value);
+    let others = graph.inputs.iter().copied().chain(initializers).map(|value| &*graph.value(value).name);
+    of_nodes.chain(others).chain([&*graph.name]).find(|name| name.contains('\n'))
 }
 
 /// A sentence for each operator of ONNX's own domain that lmsc does not know and that is nearly called like one it knows.
@@ -456,12 +470,14 @@ pub(crate) fn onnx(
         Purpose::Rewrite | Purpose::Run => lmsc_onnx::import_warned(&model, &dims),
     };
     let imported = imported.map_err(|e| Error::new(code_of(&e), e.message()))?;
-    let Imported { mut graph, mut warnings } = imported;
+    let Imported { mut graph, warnings: faults } = imported;
+    let of = |code| move |message: String| Warning::new(code, format!("{}: {message}", called(path)));
+    let mut warnings: Vec<Warning> = faults.into_iter().map(of(Code::Fault)).collect();
     let stated = stated(path, &model, &binding.state)?;
     let notices =
         lmsc_onnx::settle(&mut graph, &stated).map_err(|e| Error::of_file(Code::State, path, &e))?;
-    warnings.extend(check_without_stale(&mut graph).map_err(|e| invalid(path, &e))?);
-    warnings.extend(half_swaps);
+    warnings.extend(check_without_stale(&mut graph).map_err(|e| invalid(path, &e))?.map(of(Code::Stale)));
+    warnings.extend(half_swaps.into_iter().map(of(Code::HalfSwaps)));
     // The written file has no known faults, and lists the state and the values that the call sets.
     let edited = gathered
         || inlined
@@ -469,9 +485,7 @@ pub(crate) fn onnx(
         || !warnings.is_empty()
         || !binding.values.is_empty()
         || binding.optimizer.is_some();
-    warnings.extend(notices.iter().map(Notice::to_string));
-    let warnings: Vec<String> =
-        warnings.iter().map(|warning| format!("{}: {warning}", called(path))).collect();
+    warnings.extend(notices.iter().map(Notice::to_string).map(of(Code::Paired)));
     Ok(Loaded { graph, model: Some(model), dims, edited, warnings })
 }
 

@@ -81,5 +81,5 @@ fn times(ran: &[Ran], proven_in: Duration) -> String {
 
 fn print(text: &str) {
     // A closed standard error does not stop the command.
-    _ = std::io::stderr().lock().write_all(text.as_bytes());
+    _ = std::io::stderr().lock().write_all(words::shown(text).as_bytes());
 }

@@ -17,9 +17,6 @@ use crate::{Error, Loaded, differs, external, load, look, machine, pass_cx, smal
 /// As [`compile`](crate::compile).
 pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let (input, binding) = (args.input.path(), &args.input.binding);
-    args.output
-        .iter()
-        .try_for_each(|output| emit::check_not_read(output, &args.input, args.writing.force))?;
     let mut loaded = load(input, binding)?;
     if let (Some(model), Some(output)) = (&loaded.model, &args.output) {
         external::check_not_data(model, output)?;

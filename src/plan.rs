@@ -23,15 +23,15 @@ use serde::Serialize;
 
 use crate::budget::Budget;
 use crate::cli::{Addresses, DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, TaskArgs};
-use crate::emit::{check_report, check_target, same_file, write_atomically};
+use crate::emit::{check_report, check_target, write_atomically};
 use crate::learning::{self, Listener, learning, weights};
 use crate::load::{load_quietly, told_if_inference};
 use crate::progress::{Search, Stage};
 use crate::report::ProfileFacts;
 use crate::view::{self, Ladder, Names, Numbers, OfModel};
 use crate::{
-    Code, DEFAULT_PLANNER, Error, Loaded, as_it_is, given_plan, knows_ranges, look, machine, smaller_step,
-    stated, with_budgets, with_floors,
+    Code, DEFAULT_PLANNER, Error, Loaded, Warning, as_it_is, given_plan, knows_ranges, look, machine,
+    smaller_step, stated, with_budgets, with_floors,
 };
 
 /// The plan of one planner, in numbers. Times are milliseconds.
@@ -106,7 +106,7 @@ struct Answer {
     compared: Vec<Compared>,
     /// Faults of the file that do not prevent its use.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
 }
 
 /// The step times of the plan when operators and copies take other times than planned, over [`REPLAYS`] replays.
@@ -255,16 +255,6 @@ fn check_call(args: &PlanCommandArgs) -> Result<(), Error> {
     args.report.iter().try_for_each(|path| check_report(path, &["html", "svg", "json"]))?;
     let files = [&args.save_plan, &args.trace_plan, &args.emit_instance, &args.parameters.save_weights];
     files.into_iter().flatten().try_for_each(|path| check_target(path))?;
-    let read = [&args.task.instance, &args.task.model, &args.given];
-    for (written, read) in
-        files.into_iter().flatten().flat_map(|w| read.into_iter().flatten().map(move |r| (w, r)))
-    {
-        if same_file(written, read) {
-            let message =
-                format!("writing {} would replace {}, which is read", written.display(), read.display());
-            return Err(Error::new(Code::Option, message).with_help("write to another file"));
-        }
-    }
     Ok(())
 }
 
@@ -338,7 +328,7 @@ pub(crate) enum Task {
         name: String,
         model: Box<OfModel>,
         profile: Option<ProfileFacts>,
-        warnings: Vec<String>,
+        warnings: Vec<Warning>,
         /// The options of the call, with the machine and the budgets.
         cx: Box<PassCx>,
     },
@@ -367,7 +357,7 @@ impl Task {
         let PassCx { target, profile, workspaces, least_workspaces, .. } =
             machine(args.target.as_deref(), args.profile.as_deref())?;
         let loaded = load_quietly(path, &args.binding)?;
-        let Loaded { mut graph, warnings, .. } = told_if_inference(path, loaded);
+        let Loaded { mut graph, warnings, .. } = told_if_inference(path, loaded)?;
         let cx = PassCx { target, profile, workspaces, least_workspaces, ..asked };
         let cx = stated(applied(with_budgets(cx, &graph, memory, args.host_budget)?))?;
         let profile = ProfileFacts::of(&cx, &graph);
@@ -471,7 +461,7 @@ impl Task {
         }
     }
 
-    fn warnings(&self) -> &[String] {
+    fn warnings(&self) -> &[Warning] {
         match self {
             Task::Instance(..) => &[],
             Task::Model { warnings, .. } => warnings,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use lmsc_ir::equiv::{self, Equivalence};
-use lmsc_ir::{Bytes, Data, Graph, NodeId, Place};
+use lmsc_ir::{Attr, Bytes, Data, Graph, NodeId, Place};
 use lmsc_onnx::file::Opened;
 use lmsc_onnx::{Dims, Model, key};
 use lmsc_passes::PassCx;
@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::cli::{BindingArgs, Emit, VerifyArgs};
 use crate::load::{self, Loaded, check};
 use crate::report::ProofFacts;
-use crate::{Code, Error, side_by_side, survival};
+use crate::{Code, Error, Warning, side_by_side, survival};
 
 /// Whether two models compute the same, with the compared facts or the first difference, and whether the second one
 /// keeps its stated memory bound; with `--survives`, the swaps that are left.
@@ -27,6 +27,15 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
     }
     let original = load::load(&args.original, &args.binding)?;
     let mut rewritten = load::load(&args.rewritten, &of_written(&args.rewritten, &args.binding))?;
+    for (loaded, path) in [(&original, &args.original), (&rewritten, &args.rewritten)] {
+        if let Some(name) = unproven(&loaded.graph) {
+            let message = format!(
+                "`{name}` has a digest of an earlier version of lmsc, which does not prove its bytes"
+            );
+            return Err(Error::in_file(Code::Malformed, path, message)
+                .with_help("write the text again from the model: lmsc opt MODEL -o FILE"));
+        }
+    }
     let folder = |loaded: &Loaded| loaded.model.as_ref().and_then(|model| model.folder.clone());
     let (from, to) = (folder(&original), folder(&rewritten));
     align_weights(&original.graph, from.as_deref(), &mut rewritten.graph, to.as_deref());
@@ -57,6 +66,23 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
     }
 }
 
+/// The name of an initializer, or of a node with an attribute, of which the text has a digest that proves nothing.
+fn unproven(graph: &Graph) -> Option<&str> {
+    let is_old = |data: &Data| matches!(data, Data::Digest { digest, .. } if !digest.is_proof());
+    let of_node = |&&id: &&NodeId| {
+        graph.node(id).attributes.iter().any(|(_, attribute)| match attribute {
+            Attr::Tensor(_, data) | Attr::Opaque(data) => is_old(data),
+            _ => false,
+        })
+    };
+    let initializer = graph.initializers.iter().find(|initializer| is_old(&initializer.data));
+    let node = || graph.order().iter().find(of_node);
+    match initializer {
+        Some(initializer) => Some(&graph.value(initializer.value).name),
+        None => node().map(|&id| &*graph.node(id).name),
+    }
+}
+
 /// The options for reading a rewritten file: it contains its optimizer and, as text, its sizes and its state.
 fn of_written(path: &Path, binding: &BindingArgs) -> BindingArgs {
     if load::is_text(path) {
@@ -71,7 +97,7 @@ fn verdict(
     args: &VerifyArgs,
     proof: &Equivalence,
     guarantee: &Guarantee,
-    warnings: &[String],
+    warnings: &[Warning],
 ) -> Result<String, Error> {
     let facts = ProofFacts::from(proof);
     if args.json {

@@ -34,7 +34,7 @@ pub fn reduce(args: &ReduceArgs) -> Result<String, Error> {
         let message = format!("{}: graphs are reduced as text", output.display());
         return Err(Error::new(Code::Option, message).with_help("end the name of the output in .lms"));
     }
-    check_not_read(&output, &args.input, false)?;
+    check_not_read(&output, &args.input)?;
     check_target(&output)?;
     let whole = load::load(input, &args.input.binding)?.graph;
     let folder = Folder::new()?;

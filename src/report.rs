@@ -5,12 +5,13 @@ use std::fmt::Write;
 use std::path::Path;
 
 use lmsc_ir::equiv::Equivalence;
-use lmsc_ir::words::count;
+use lmsc_ir::words::{count, shown};
 use lmsc_ir::{Bytes, Graph, Phase, Phases};
 use lmsc_passes::{KeptRecord, PassCx, Ran, SwapRecord};
 use lmsc_plan::MemoryTimeline;
 use serde::Serialize;
 
+use crate::Warning;
 use crate::state::{self, StateFacts};
 
 /// The report of the main command. Bytes are plain numbers.
@@ -55,7 +56,7 @@ pub struct Report {
     pub written: Vec<WrittenFacts>,
     /// Faults of the file that do not prevent its use.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 fn is_zero(bytes: &u64) -> bool {
@@ -313,6 +314,10 @@ impl From<&Ran> for PassFacts {
 impl Report {
     /// The report as text; `verbose` lists every storage that is not swapped.
     pub fn to_text(&self, verbose: bool) -> String {
+        shown(&self.lines(verbose)).into_owned()
+    }
+
+    fn lines(&self, verbose: bool) -> String {
         let mut out = String::new();
         let mut line = |label: &str, text: String| {
             writeln!(out, "{label:<9} {text}").expect("a String takes everything");

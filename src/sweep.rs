@@ -12,11 +12,11 @@ use serde::Serialize;
 use crate::budget::{Budget, BudgetRange};
 use crate::cli::{Addresses, BindingArgs, SweepArgs};
 use crate::emit::{PAGES, check_report, write_atomically};
-use crate::load::{load_quietly, warn};
+use crate::load::load_quietly;
 use crate::plan::{before_planning, named};
 use crate::progress::Stage;
 use crate::report::ProfileFacts;
-use crate::{Code, Error, knows_ranges, machine, view, with_budgets};
+use crate::{Code, Error, Warning, knows_ranges, machine, view, warning, with_budgets};
 
 /// The results. Times are milliseconds.
 #[derive(Debug, Serialize)]
@@ -28,7 +28,7 @@ struct Sweep {
     target: String,
     sizes: Vec<Size>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
 }
 
 /// The plans for one choice of sizes.
@@ -96,7 +96,7 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     };
     let stage = Stage::new();
     let mut sizes = Vec::new();
-    let mut warnings: Vec<String> = Vec::new();
+    let mut warnings: Vec<Warning> = Vec::new();
     for dims in combinations(&args.dims) {
         let binding = BindingArgs {
             optimizer: args.optimizer.clone(),
@@ -107,8 +107,8 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
         };
         let loaded = load_quietly(&args.model, &binding)?;
         // Each warning is printed once, not for every size.
-        let new: Vec<String> = loaded.warnings.into_iter().filter(|w| !warnings.contains(w)).collect();
-        warn(&new);
+        let new: Vec<Warning> = loaded.warnings.into_iter().filter(|w| !warnings.contains(w)).collect();
+        warning::warn(&new)?;
         warnings.extend(new);
         let original = loaded.graph;
         let budgets = between(&budgets_of(&args.budget, &cx, &original)?, args.steps);

@@ -11,6 +11,9 @@ use crate::cli::TermArgs;
 /// Whether warnings, notes, progress and the report of the main command are suppressed.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
+/// Whether a warning is an error.
+static DENY: AtomicBool = AtomicBool::new(false);
+
 /// The number of `-v` options.
 static VERBOSE: AtomicU8 = AtomicU8::new(0);
 
@@ -21,6 +24,7 @@ static COLOR: AtomicBool = AtomicBool::new(false);
 pub(crate) fn set(args: &TermArgs) {
     QUIET.store(args.quiet, Ordering::Relaxed);
     VERBOSE.store(args.verbose, Ordering::Relaxed);
+    DENY.store(args.deny.is_some(), Ordering::Relaxed);
     COLOR.store(is_colored(args.color), Ordering::Relaxed);
 }
 
@@ -42,6 +46,11 @@ pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
+/// Whether a warning is an error.
+pub(crate) fn denies_warnings() -> bool {
+    DENY.load(Ordering::Relaxed)
+}
+
 /// The number of `-v` options.
 pub(crate) fn verbosity() -> u8 {
     VERBOSE.load(Ordering::Relaxed)
@@ -57,9 +66,9 @@ pub(crate) fn stage(what: &str) {
     }
 }
 
-/// The prefix of a warning.
-pub(crate) fn warning() -> impl Display {
-    label("warning:", "33")
+/// The prefix of a warning with this code.
+pub(crate) fn warning(code: &str) -> impl Display {
+    label(&format!("warning[{code}]:"), "33")
 }
 
 /// The prefix of a note.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use lmsc_ir::{Graph, NodeId, Storages, Type, ValueId};
+use lmsc_ir::{Bytes, Graph, NodeId, Storages, Type, ValueId};
 use lmsc_kernels::{Io, Kernel, Spec, StepContext};
 
 /// An operand: its type as the text form writes it, and its elements where it is a constant.
@@ -381,4 +381,74 @@ fn the_documented_operators_are_those_of_the_tables() {
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(found == text, "docs/operators.md is of before; INSTA_UPDATE=always writes it anew");
+}
+
+/// The case with other extents, where it has this one: in types, and in the constants that are extents.
+fn with_extent(case: &Case, extent: &str, other: &str) -> Case {
+    let list = |text: &str| -> String {
+        let words = text.split(',').map(|word| if word.trim() == extent { other } else { word });
+        words.collect::<Vec<_>>().join(",")
+    };
+    let ty = |ty: &str| match (ty.split_once('['), ty.rsplit_once(']')) {
+        (Some((element, _)), Some((inside, rest))) if !ty.contains('(') => {
+            format!("{element}[{}]{rest}", list(&inside[element.len() + 1..]))
+        }
+        _ => ty.to_owned(),
+    };
+    let given = |given: &Given| match &given.elements {
+        Some(elements) => Given { ty: given.ty.clone(), elements: Some(list(elements)) },
+        None => Given { ty: ty(&given.ty), elements: None },
+    };
+    Case {
+        operands: case.operands.iter().map(|operand| operand.as_ref().map(given)).collect(),
+        results: case.results.iter().map(|result| ty(result)).collect(),
+        ..case.clone()
+    }
+}
+
+/// The most bytes that the process has had in memory.
+fn most_resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn looking_at_huge_extents_takes_neither_memory_nor_time() {
+    const HUGE: [&str; 3] = ["0", "4294967296", "1099511627776"];
+    let (mut looked, before) = (0, most_resident());
+    let mut look = |case: &Case| {
+        let text = case.text();
+        // Elements that are written out may be no integers, or too many.
+        let Ok(graph) = Graph::parse(&text) else { return };
+        let began = std::time::Instant::now();
+        let whole = || {
+            _ = lmsc_ir::verify(&graph).is_ok() && lmsc_onnx::shapes::check(&graph).is_ok();
+            _ = (
+                lmsc_runtime::workspaces(&graph),
+                lmsc_cuda::workspaces(&graph),
+                lmsc_cuda::constants(&graph),
+            );
+        };
+        catch_unwind(AssertUnwindSafe(whole)).unwrap_or_else(|_| panic!("{text}"));
+        assert!(began.elapsed().as_secs_f64() < 1.0, "{:?}: {text}", began.elapsed());
+        let more = most_resident() - before;
+        assert!(more < 200 << 20, "{}: {text}", Bytes(more));
+        looked += 1;
+    };
+    for case in cases() {
+        let types = case.operands.iter().flatten().map(|given| &given.ty).chain(&case.results);
+        let dims = types.filter_map(|ty| Some(ty.split_once('[')?.1.rsplit_once(']')?.0));
+        let extents: BTreeSet<String> =
+            dims.flat_map(|dims| dims.split(',').map(|extent| extent.trim().to_owned())).collect();
+        for huge in HUGE {
+            for (index, one) in extents.iter().enumerate() {
+                let changed = with_extent(&case, one, huge);
+                look(&changed);
+                extents.iter().skip(index + 1).for_each(|other| look(&with_extent(&changed, other, huge)));
+            }
+        }
+    }
+    assert!(looked > 2000, "{looked}");
 }

@@ -2,9 +2,7 @@
 //!
 //! The graph never copies tensors: [`Data`] is a slice of the mapped input, or a reference to a file.
 
-use xxhash_rust::xxh3::xxh3_128;
-
-use crate::TensorType;
+use crate::{Digest, TensorType};
 
 /// Bytes that the graph refers to but does not read.
 #[derive(Clone, Debug)]
@@ -24,8 +22,8 @@ pub enum Data {
     Digest {
         /// Number of bytes.
         length: u64,
-        /// XXH3-128 of the bytes.
-        digest: u128,
+        /// Digest of the bytes.
+        digest: Digest,
     },
 }
 
@@ -43,10 +41,10 @@ impl Data {
         self.len() == 0
     }
 
-    /// The XXH3-128 digest of the bytes, or `None` for a range of another file.
-    pub fn digest(&self) -> Option<u128> {
+    /// The digest of the bytes, or `None` for a range of another file.
+    pub fn digest(&self) -> Option<Digest> {
         match self {
-            Data::Inline(bytes) => Some(xxh3_128(bytes)),
+            Data::Inline(bytes) => Some(Digest::of(bytes)),
             Data::External { .. } => None,
             Data::Digest { digest, .. } => Some(*digest),
         }

@@ -46,7 +46,7 @@ use self::known::Known;
 use crate::ranges::{copied_elements, joined_elements, range_type};
 use crate::words::count;
 use crate::{
-    Attr, Data, Def, ElementType, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update,
+    Attr, Data, Def, Digest, ElementType, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update,
     ValueId, ops,
 };
 
@@ -510,7 +510,7 @@ struct Table<'g> {
     tensor_types: HashMap<&'g TensorType, u32>,
     /// Constants seen before, by address and length: the bytes of a mapped file are read once.
     slices: HashMap<(usize, usize), u32>,
-    digests: HashMap<(u64, u128), Vec<(&'g Data, u32)>>,
+    digests: HashMap<(u64, Digest), Vec<(&'g Data, u32)>>,
     files: HashMap<(&'g str, u64, u64), u32>,
     data: u32,
     /// The begin and the end in `words` of each key, and its number.
@@ -1445,7 +1445,10 @@ fn brief_data(data: &Data) -> String {
     let length = data.len();
     match data {
         Data::External { location, offset, .. } => format!("{length} bytes at {offset} of `{location}`"),
-        _ => format!("{length} bytes, digest {:016x}", data.digest().unwrap_or_default() >> 64),
+        _ => format!(
+            "{length} bytes, digest {:.16}",
+            data.digest().map(|digest| digest.to_string()).unwrap_or_default()
+        ),
     }
 }
 

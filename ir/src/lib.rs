@@ -22,6 +22,7 @@
 
 mod attr;
 mod constants;
+mod digest;
 pub mod equiv;
 mod graph;
 mod level;
@@ -51,6 +52,7 @@ pub mod graphs;
 
 pub use attr::{Attr, Data, Float};
 pub use constants::Constants;
+pub use digest::{Digest, NoDigest};
 pub use graph::{
     Adjacency, Def, Graph, Initializer, LMSC_DOMAIN, Name, Node, NodeId, Op, Update, Value, ValueId,
     Workspace,

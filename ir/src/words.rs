@@ -1,5 +1,7 @@
 //! Phrases of messages: numbers with their noun, and suggestions for misspelled names.
 
+use std::borrow::Cow;
+
 /// The number with its noun, whose plural ends in `s`, or in `ies` for `y`: `1 storage`, `3 storages`, `2 copies`.
 pub fn count(number: usize, noun: &str) -> String {
     match (number, noun.strip_suffix('y')) {
@@ -7,6 +9,29 @@ pub fn count(number: usize, noun: &str) -> String {
         (_, Some(stem)) => format!("{number} {stem}ies"),
         (_, None) => format!("{number} {noun}s"),
     }
+}
+
+/// The text as it is shown: a character that moves the cursor, changes colours or the direction of writing is written as
+/// `\u001b`, which is an escape in JSON, too. Line ends stay.
+///
+/// Whatever reaches a terminal goes through here, so that names in a stranger's model cannot forge what a report says.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    let is_hidden = |c: char| {
+        c.is_control() && c != '\n'
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_hidden(c) {
+            shown += &format!("\\u{:04x}", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
 }
 
 /// The end of a message about an unknown name: the names that hold it or are spelt like it, or else the known names, of which `many`
@@ -76,6 +101,12 @@ mod tests {
     fn one_is_singular() {
         assert_eq!([count(0, "swap-in"), count(1, "swap-in")], ["0 swap-ins", "1 swap-in"]);
         assert_eq!([count(1, "copy"), count(2, "copy")], ["1 copy", "2 copies"]);
+    }
+
+    #[test]
+    fn control_characters_are_shown_as_text() {
+        assert_eq!(shown("a\u{1b}[31m\rb\u{9b}\n\u{202e}é"), "a\\u001b[31m\\u000db\\u009b\n\\u202eé");
+        assert!(matches!(shown("é: 1\n"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -364,7 +364,7 @@ fn constant(tensor: &TensorProto) -> Vec<u8> {
     let raw = tensor.raw_data.clone().map(|bytes| Data::Inline(bytes).digest());
     let rest = TensorProto { name: None, doc_string: None, raw_data: None, ..tensor.clone() };
     let mut key = b"constant ".to_vec();
-    key.extend(raw.flatten().unwrap_or_default().to_le_bytes());
+    key.extend(raw.flatten().map(|digest| digest.to_string()).unwrap_or_default().into_bytes());
     key.extend(rest.encode_to_vec());
     key
 }

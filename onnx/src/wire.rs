@@ -138,6 +138,8 @@ pub enum FieldError {
     Elements { field: &'static str },
     #[error("`{field}` is not UTF-8 text")]
     Text { field: &'static str },
+    #[error("`{field}` has a line end, which no name has")]
+    LineEnd { field: &'static str },
     #[error("`{field}` occurs twice, and one would be lost")]
     Twice { field: &'static str },
     #[error("`{first}` and `{second}` are both set, where only one may be")]
@@ -182,6 +184,7 @@ impl FieldError {
                 "load the model and save it again with the `onnx` package"
             }
             FieldError::Text { .. } => "export the model again, with names in UTF-8",
+            FieldError::LineEnd { .. } => "export the model again, with names of one line",
             FieldError::Exclusive { .. } => "export the model again",
             FieldError::Nesting { .. } => "export the model with fewer branches and loops inside one another",
             FieldError::Memory { .. } => "the file is damaged, or made to do harm: copy or export it again",
@@ -479,6 +482,10 @@ fn check_content(field: &Field, content: &[u8]) -> Result<(), FieldError> {
     let is_whole = match field.kind {
         FieldKind::Text if std::str::from_utf8(content).is_err() => {
             return Err(FieldError::Text { field: field.name() });
+        }
+        // Reports, texts and messages have a line for each name.
+        FieldKind::Text if content.contains(&b'\n') && !["doc_string", "value"].contains(&field.name()) => {
+            return Err(FieldError::LineEnd { field: field.name() });
         }
         FieldKind::Fixed32 => content.len().is_multiple_of(4),
         FieldKind::Fixed64 => content.len().is_multiple_of(8),

@@ -103,10 +103,9 @@ fn with_early_updates(graph: &Graph, order: &[NodeId]) -> Vec<NodeId> {
     let before = graph.predecessor_lists();
     let mut place = vec![0; graph.node_capacity()];
     order.iter().enumerate().for_each(|(at, &node)| place[number(node)] = at as u32);
-    let moves = |node: NodeId| {
-        phases.phase(node) == Phase::Update && !graph.node(node).op.effects().random
-    };
-    let waits = |at: usize| before.of(order[at]).iter().map(|&node| place[number(node)]).collect::<Vec<u32>>();
+    let moves = |node: NodeId| phases.phase(node) == Phase::Update && !graph.node(node).op.effects().random;
+    let waits =
+        |at: usize| before.of(order[at]).iter().map(|&node| place[number(node)]).collect::<Vec<u32>>();
     let places = early_places(order.len(), |at| moves(order[at]).then(|| waits(at)));
     sorted_by_place(&places).into_iter().map(|at| order[at as usize]).collect()
 }
@@ -151,7 +150,8 @@ fn waiting(problem: &Problem, places: &[u32]) -> Option<(u32, usize, usize)> {
     let first = problem.ops.iter().position(is_of(Phase::Backward))?;
     let last = problem.ops.iter().rposition(is_of(Phase::Backward))?;
     let late = last - (last - first) / LATE_SHARE;
-    let updates = problem.ops.iter().zip(places).filter(|(op, _)| is_of(Phase::Update)(op) && !op.changes.is_empty());
+    let updates =
+        problem.ops.iter().zip(places).filter(|(op, _)| is_of(Phase::Update)(op) && !op.changes.is_empty());
     let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
     let mut all = 0;
     for (_, &place) in updates {

@@ -7,7 +7,7 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use lmsc_cuda as cuda;
-use lmsc_ir::program::{Checked, Program, Stream};
+use lmsc_ir::program::{Program, Stream};
 use lmsc_ir::{Bytes, Graph, words};
 use lmsc_onnx::key;
 use lmsc_passes::{PassCx, Pipeline};
@@ -20,8 +20,8 @@ use lmsc_runtime::{RunError, TimedLaunch};
 use super::runner::Runner;
 use super::tensors::{self, Files};
 use super::{
-    Subject, compute_here, metadata, not_ready, open_inputs, planned_budget, predicted_by, program, refused,
-    synthetic,
+    Subject, checked, compute_here, is_planned, metadata, not_ready, open_inputs, planned_budget,
+    predicted_by, program, refused, synthetic,
 };
 use crate::budget::Budget;
 use crate::cli::{CalibrateArgs, Device, LookArgs, RunOptions, needs_gpu};
@@ -33,7 +33,6 @@ use crate::{Code, DEFAULT_PLANNER, Error, emit, load};
 /// As [`super::run()`].
 pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     emit::check_target(&args.output)?;
-    emit::check_not_read(&args.output, &args.input, false)?;
     let (path, device) = (args.input.path(), args.device);
     if matches!(device, Device::Cuda { graph: true, .. }) {
         let message = "calibrate looks into a step, which is replayed as a whole; leave out `+graph`";
@@ -43,6 +42,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
         return Err(needs_gpu("--require-libraries"));
     }
     let load::Loaded { mut graph, model, .. } = load::load_to_run(path, &args.input.binding)?;
+    let is_planned = is_planned(&graph);
     compute_here(&graph);
     let planned = model.as_ref().filter(|_| graph.has_addresses()).and_then(planned_budget);
     let planned_for = model.as_ref().and_then(|model| metadata(model, key::TARGET)).map(str::to_owned);
@@ -52,8 +52,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     let cx = fitted(&mut graph, args, planned)?;
     let budget = cx.whole_budget();
     let program = program(&graph, budget, device).map_err(|e| refused(&subject, &graph, e))?;
-    let program =
-        Checked::new(program).map_err(|flaw| Error::ours(format!("the lowered step is not safe: {flaw}")))?;
+    let program = checked(program, path, is_planned)?;
     // Before the step allocates its memory: a device may not have enough for both.
     let most = budget.map_or(MOST, |budget| (budget.0 / 4).clamp(LEAST, MOST));
     let (link, copies) = measured_link(device, most).map_err(|e| not_ready(&subject, e))?;

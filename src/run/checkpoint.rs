@@ -3,14 +3,16 @@
 //! The file holds the variables, and small tensors that the call gave. For large constants, random values, batches
 //! and the model's own constants it holds digests: these values must be the same again, or the resumed run would
 //! differ.
+//!
+//! Each tensor of the file has a digest in the metadata, and the header, which holds the metadata, has one, too: no byte
+//! of the file can change without a word.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use bytes::Bytes;
-use lmsc_ir::{Graph, TensorType, Type};
+use lmsc_ir::{Digest, Graph, TensorType, Type};
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_128;
 
 use super::runner::Runner;
 use super::tensors::{self, Tensors};
@@ -20,8 +22,9 @@ use crate::{Code, Error};
 /// larger one is represented by its digest.
 const LARGEST_SAVED: u64 = 1 << 20;
 
-/// The version of the written format. The first version had only `steps` and `seed`.
-const FORMAT: u32 = 2;
+/// The version of the written format. The first version had only `steps` and `seed`; the second had no digests of its
+/// tensors, and others of values.
+const FORMAT: u32 = 3;
 
 /// The source of an input's or initializer's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,30 +40,53 @@ pub(super) enum Origin {
 
 /// The source and digest of a value that no step changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Value {
     pub(super) from: Origin,
-    /// XXH3-128 of its bytes, in hexadecimal digits.
-    pub(super) xxh3: String,
+    /// The digest of its bytes. In the second format it is XXH3, which is not compared.
+    #[serde(alias = "xxh3", with = "as_text")]
+    blake3: Digest,
 }
 
 impl Value {
     pub(super) fn new(from: Origin, bytes: &[u8]) -> Value {
-        Value { from, xxh3: digest(bytes) }
+        Value { from, blake3: Digest::of(bytes) }
     }
 }
 
-/// The digest of bytes, as in files.
-pub(super) fn digest(bytes: &[u8]) -> String {
-    hexadecimal(xxh3_128(bytes))
+/// Digests in JSON: texts of hexadecimal digits.
+mod as_text {
+    use lmsc_ir::Digest;
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(digest: &Digest, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(digest)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Digest, D::Error> {
+        String::deserialize(from)?.parse().map_err(de::Error::custom)
+    }
 }
 
-fn hexadecimal(digest: u128) -> String {
-    format!("{digest:032x}")
+/// A digest in JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Stated(#[serde(with = "as_text")] Digest);
+
+impl Stated {
+    pub(super) fn of(bytes: &[u8]) -> Stated {
+        Stated(Digest::of(bytes))
+    }
 }
 
 /// The metadata of a file of `--save`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Says {
+    /// The digest of the file's bytes before the tensors, with zeros in its own place. It is the first field, so that no
+    /// name stands before it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    whole: String,
     #[serde(default = "first_format")]
     format: u32,
     pub(super) steps: u64,
@@ -72,10 +98,64 @@ pub(super) struct Says {
     pub(super) skip_closed: bool,
     /// By input of `--data`, the digest of all batches.
     #[serde(default)]
-    pub(super) batches: BTreeMap<String, String>,
+    pub(super) batches: BTreeMap<String, Stated>,
     /// The values that no step changes, by input or initializer.
     #[serde(default)]
     pub(super) values: BTreeMap<String, Value>,
+    /// The digests of the tensors in the file.
+    #[serde(default)]
+    tensors: BTreeMap<String, Stated>,
+}
+
+/// What stands before the digest of the header: the field's name, in JSON within JSON.
+const BEFORE_WHOLE: &[u8] = br#"\"whole\":\""#;
+
+/// Digits of the digest of the header.
+const DIGITS: usize = 64;
+
+/// The place of the header's digest in the file's first bytes.
+fn place_of_whole(first: &[u8]) -> Option<std::ops::Range<usize>> {
+    let begin =
+        first.windows(BEFORE_WHOLE.len()).position(|bytes| bytes == BEFORE_WHOLE)? + BEFORE_WHOLE.len();
+    (begin + DIGITS <= first.len()).then_some(begin..begin + DIGITS)
+}
+
+/// The digest of a file's bytes before its tensors, with zeros in the place of the digest itself.
+fn digest_of_header(first: &[u8]) -> Option<Digest> {
+    let mut first = first.to_vec();
+    let place = place_of_whole(&first)?;
+    first[place].fill(b'0');
+    Some(Digest::of(&first))
+}
+
+/// Writes the digest of a file's bytes before its tensors into its place among them.
+pub(super) fn seal(first: &mut [u8]) {
+    if let (Some(place), Some(digest)) = (place_of_whole(first), digest_of_header(first)) {
+        first[place].copy_from_slice(digest.to_string().as_bytes());
+    }
+}
+
+/// The digests of the tensors of a file that `lmsc` saved; empty if it is of an earlier format, which had none, or of a
+/// later one. `first` are the file's bytes before the tensors, and `says` is the text of its metadata.
+///
+/// # Errors
+/// A sentence, if the header is not as it was saved.
+pub(super) fn digests(first: &[u8], says: &str) -> Result<BTreeMap<String, Digest>, String> {
+    let damaged = || "it is damaged: its header is not as it was saved".to_owned();
+    let any: serde_json::Value = serde_json::from_str(says).map_err(|_| damaged())?;
+    if any.get("format").and_then(serde_json::Value::as_u64).is_some_and(|format| format > FORMAT.into()) {
+        return Ok(BTreeMap::new());
+    }
+    let says: Says = serde_json::from_value(any).map_err(|_| damaged())?;
+    if says.format < 3 && says.whole.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    match digest_of_header(first) {
+        Some(digest) if digest.to_string() == says.whole => {
+            Ok(says.tensors.into_iter().map(|(name, Stated(digest))| (name, digest)).collect())
+        }
+        _ => Err(damaged()),
+    }
 }
 
 fn first_format() -> u32 {
@@ -92,8 +172,17 @@ pub(super) struct Checkpoint {
 impl Checkpoint {
     /// The checkpoint of a run on this device, before its first step.
     pub(super) fn new(seed: u64, device: String, skip_closed: bool) -> Checkpoint {
-        let (batches, values) = (BTreeMap::new(), BTreeMap::new());
-        let says = Says { format: FORMAT, steps: 0, seed, device, skip_closed, batches, values };
+        let says = Says {
+            whole: "0".repeat(DIGITS),
+            format: FORMAT,
+            steps: 0,
+            seed,
+            device,
+            skip_closed,
+            batches: BTreeMap::new(),
+            values: BTreeMap::new(),
+            tensors: BTreeMap::new(),
+        };
         Checkpoint { says, small: BTreeMap::new() }
     }
 
@@ -120,34 +209,40 @@ impl Checkpoint {
     pub(super) fn add_constants(&mut self, graph: &Graph, variables: &BTreeMap<String, Type>) {
         for initializer in &graph.initializers {
             let name = graph.value(initializer.value).name.to_string();
-            if let (false, Some(digest)) = (variables.contains_key(&name), initializer.data.digest()) {
-                let constant = Value { from: Origin::Model, xxh3: hexadecimal(digest) };
+            if let (false, Some(blake3)) = (variables.contains_key(&name), initializer.data.digest()) {
+                let constant = Value { from: Origin::Model, blake3 };
                 self.says.values.entry(name).or_insert(constant);
             }
         }
     }
 
-    /// Writes the checkpoint after the steps so far, with the session's variables.
+    /// Writes the checkpoint after the steps so far, with the session's variables. Of the files that were there before,
+    /// `keep - 1` stay, with a number behind their names.
     pub(super) fn save(
         &mut self,
         path: &Path,
+        keep: u64,
         variables: &BTreeMap<String, Type>,
         session: &mut Runner,
     ) -> Result<(), Error> {
         self.says.steps = session.steps();
-        let says = serde_json::to_string(&self.says).expect("it is JSON");
         let variables =
             variables.iter().filter_map(|(name, ty)| Some((name.clone(), ty.as_tensor()?.clone())));
         let small = self.small.iter().map(|(name, (ty, _))| (name.clone(), ty.clone()));
-        let types = variables.chain(small).collect();
-        tensors::write(path, &types, Some(says), |name| match self.small.get(name) {
+        let types: BTreeMap<String, TensorType> = variables.chain(small).collect();
+        let mut bytes = |name: &str| match self.small.get(name) {
             Some((_, bytes)) => Ok(bytes.clone()),
             None => session
                 .session()
                 .get(name)
                 .map(|bytes| bytes.unwrap_or_default().into())
                 .map_err(std::io::Error::other),
-        })
+        };
+        let digest = |name: &String| Ok((name.clone(), Stated::of(&bytes(name)?)));
+        let digests: std::io::Result<_> = types.keys().map(digest).collect();
+        self.says.tensors = digests.map_err(|e| Error::writing(path, &e))?;
+        let says = serde_json::to_string(&self.says).expect("it is JSON");
+        tensors::write(path, &types, Some(says), keep, bytes)
     }
 }
 
@@ -172,6 +267,13 @@ pub(super) fn says(path: &Path, tensors: &Tensors) -> Result<Says, Error> {
 }
 
 impl Says {
+    /// The faults of a file of an earlier format.
+    pub(super) fn warning(&self) -> Option<&'static str> {
+        let old = "an earlier version saved it, with no digests that prove anything: neither damage to its tensors nor other \
+                   constants and batches are noticed";
+        (self.format < FORMAT).then_some(old)
+    }
+
     /// Refuses to resume `before` if the next step would not be the next one of that run.
     ///
     /// # Errors
@@ -188,7 +290,9 @@ impl Says {
         for (name, was) in &before.batches {
             match self.batches.get(name) {
                 None => wrong.push(format!("`{name}` came from --data; give the same file again")),
-                Some(is) if is != was => wrong.push(format!("--data has other batches of `{name}`")),
+                Some(Stated(is)) if differ(*is, was.0) => {
+                    wrong.push(format!("--data has other batches of `{name}`"))
+                }
                 Some(_) => {}
             }
         }
@@ -224,7 +328,7 @@ impl Says {
                 (_, false) => Some(format!("the step has no `{name}`")),
             };
         };
-        if is.xxh3 == was.xxh3 {
+        if !differ(is.blake3, was.blake3) {
             return None;
         }
         Some(match (was.from, is.from) {
@@ -236,6 +340,11 @@ impl Says {
             (_, Origin::Drawn | Origin::Model) => format!("`{name}` had other random values"),
         })
     }
+}
+
+/// Whether the digests are of different bytes. Those of earlier versions are not compared, of which a warning tells.
+fn differ(is: Digest, was: Digest) -> bool {
+    was.is_proof() && is != was
 }
 
 /// The error of the faults, if there are any.

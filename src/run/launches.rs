@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use lmsc_cuda::{self as cuda, CallKind, FloatType, Found, Listed, Precision};
-use lmsc_ir::program::{Checked, Stream};
+use lmsc_ir::program::Stream;
 use lmsc_ir::{Bytes, ElementType, Graph, words};
 use lmsc_plan::{Costs, Target};
 use serde_json::{Value, json};
 
-use super::{Subject, not_ready, planned_budget, program, refused, tensors};
+use super::{Subject, checked, is_planned, not_ready, planned_budget, program, refused, tensors};
 use crate::cli::{Device, LaunchesArgs};
 use crate::run::tensors::Files;
 use crate::{Error, load, targets};
@@ -157,8 +157,7 @@ pub fn launches(args: &LaunchesArgs) -> Result<String, Error> {
     let device = Device::Cuda { ordinal: 0, graph: false, precision, own_kernels };
     let subject = Subject { path, device, planned_for: None };
     let program = program(&graph, budget, device).map_err(|e| refused(&subject, &graph, e))?;
-    let program =
-        Checked::new(program).map_err(|flaw| Error::ours(format!("the lowered step is not safe: {flaw}")))?;
+    let program = checked(program, path, is_planned(&graph))?;
     let mut calls = cuda::launches(&program, own_kernels).map_err(|e| not_ready(&subject, e))?;
     count_convolutions(&graph, &target, &mut calls);
     let calls: Vec<Floored> = calls.into_iter().map(|call| Floored::new(call, &target)).collect();

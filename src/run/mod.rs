@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use lmsc_cuda::{self as cuda, Group};
 use lmsc_ir::program::{Checked, Memory, Program, Role};
-use lmsc_ir::{Bytes, Graph, Type, words};
+use lmsc_ir::{Bytes, Graph, NodeId, Type, words};
 use lmsc_onnx::file::Opened;
 use lmsc_onnx::key;
 use lmsc_passes::{LowerError, Lowering, PassCx, Workspaces, lower};
@@ -30,15 +30,16 @@ use lmsc_runtime::{HostLink, Measurements, RunError, Unready};
 use crate::budget::Budget;
 use crate::cli::{CompileArgs, Device, RunArgs, RunOptions};
 use crate::error::{called, note};
-use crate::{Code, Compiled, Error, device, emit, load, targets, view};
+use crate::{Code, Compiled, Error, Warning, device, emit, load, targets, view, warning};
 pub use calibrate::calibrate;
 pub(crate) use calibrate::{LEAST, MOST, link_of};
-use checkpoint::{Checkpoint, Origin, Value};
+use checkpoint::{Checkpoint, Origin, Stated, Value};
 pub use launches::launches;
 use report::{Prediction, Report};
 use runner::Runner;
 pub use session::{InputBytes, Session, TensorData};
 pub use synthetic::synthetic;
+pub(crate) use tensors::generation;
 use tensors::{Files, Tensors};
 use watch::{Fetches, Stored, Watcher, steps_input};
 
@@ -80,14 +81,17 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     let chunk = args.options.chunk.or(pages.filter(|_| cx.budget.is_some()));
     let options = &RunOptions { chunk, ..args.options.clone() };
     let verbose = crate::term::verbosity() > 0;
-    let job = Job { path, graph, files, mapped: &[], cx: &cx, options, device, planned_for, verbose };
+    let is_planned = is_planned(&graph);
+    let job =
+        Job { path, graph, is_planned, files, mapped: &[], cx: &cx, options, device, planned_for, verbose };
     let ran = job.run(args.report.as_deref(), (!args.json).then_some(&mut *out))?;
     if args.json {
         let mut json = ran.report.to_json();
         if !warnings.is_empty() {
-            json["warnings"] = warnings.into();
+            json["warnings"] = serde_json::json!(warnings);
         }
-        writeln!(out, "{json:#}").map_err(|e| Error::writing(Path::new("-"), &e))?;
+        writeln!(out, "{}", words::shown(&format!("{json:#}")))
+            .map_err(|e| Error::writing(Path::new("-"), &e))?;
     }
     ran.end
 }
@@ -107,9 +111,11 @@ pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write
     let device = args.on.device(&args.options)?;
     let options = &RunOptions { chunk, ..args.options.clone() };
     let (planned_for, verbose) = (Some(cx.target().name), crate::term::verbosity() > 0);
-    let job = Job { path, graph, files, mapped, cx, options, device, planned_for, verbose };
-    let mut print =
-        |text: &str| out.write_all(text.as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e));
+    let is_planned = is_planned(compiled.original());
+    let job = Job { path, graph, is_planned, files, mapped, cx, options, device, planned_for, verbose };
+    let mut print = |text: &str| {
+        out.write_all(words::shown(text).as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e))
+    };
     let page = args.report.as_deref().filter(|file| crate::is_page(file));
     if !args.json {
         if !crate::term::is_quiet() {
@@ -170,6 +176,8 @@ struct Job<'a> {
     path: &'a Path,
     /// The graph, with the bytes of its initializers or their files.
     graph: Graph,
+    /// Whether the file had copies, addresses or edges of its own.
+    is_planned: bool,
     /// The files beside the model, with large initializers.
     files: Files,
     /// Files to whose mapped bytes the graph refers.
@@ -206,11 +214,13 @@ impl Job<'_> {
         let graph = &self.graph;
         session.session().set_traces(options.trace.is_some() || page.is_some());
         session.session().skip_closed(options.skip_closed);
-        let Prepared { feed, drawn, checkpoint, variables } = prepare(options, graph, &mut session, &open)?;
+        let Prepared { feed, counter, drawn, checkpoint, variables } =
+            prepare(options, graph, &mut session, &open)?;
         let (first, steps) = (session.steps(), options.steps.unwrap_or(STEPS));
         let reborrowed = out.as_mut().map(|out| &mut **out as &mut dyn Write);
         let signal = interrupt::listen();
-        let watch = Watcher::new(options, steps, graph, session.program(), feed, signal, reborrowed)?;
+        let watch =
+            Watcher::new(options, steps, graph, session.program(), (feed, counter), signal, reborrowed)?;
         note_drawn(&drawn);
         let subject = self.subject();
         let mut steps_and_saves = Steps { subject, options, steps, checkpoint, variables };
@@ -221,7 +231,7 @@ impl Job<'_> {
         // With chunks, the session's program has other addresses than the planned one.
         (report.arena, report.extent, report.drawn) = (arena, extent, drawn);
         if let Some(out) = out {
-            out.write_all(report.to_text(self.verbose).as_bytes())
+            out.write_all(words::shown(&report.to_text(self.verbose)).as_bytes())
                 .map_err(|e| Error::writing(Path::new("-"), &e))?;
         }
         steps_and_saves.save(&mut session)?;
@@ -229,7 +239,7 @@ impl Job<'_> {
         if let (Some(path), Some(fetches), true) = (&options.out, fetches, done == steps) {
             let fetched = all_fetched(&mut session, fetched, &fetches)?;
             let types = fetched.iter().map(|(name, stored)| (name.clone(), stored.ty.clone())).collect();
-            tensors::write(path, &types, None, |name| Ok(fetched[name].bytes.clone()))?;
+            tensors::write(path, &types, None, 1, |name| Ok(fetched[name].bytes.clone()))?;
         }
         if let Some(path) = &options.trace {
             let trace = trace::trace(session.program(), &measured.events).to_string();
@@ -256,7 +266,7 @@ impl Job<'_> {
         let arena = self.cx.whole_budget().filter(|_| self.options.chunk.is_none());
         let program = program(&self.graph, arena, self.device);
         let program = program.map_err(|e| refused(&self.subject(), &self.graph, e))?;
-        Checked::new(program).map_err(|flaw| Error::ours(format!("the lowered step is not safe: {flaw}")))
+        checked(program, self.path, self.is_planned)
     }
 
     /// The groups of nodes whose kernels are fused; empty if the run traces or checks single nodes.
@@ -287,6 +297,7 @@ impl Job<'_> {
         check()?;
         let session = Runner::new(program, device, options, link, cx.whole_budget().map(|budget| budget.0));
         let mut session = session.map_err(|e| not_ready(&self.subject(), e))?;
+        warning::warn(&session.warnings())?;
         let set = |name: &str, bytes: &[u8]| session.set(name, bytes);
         tensors::let_go(&mut self.graph, &mut self.files, set)?;
         check()?;
@@ -372,7 +383,9 @@ impl Steps<'_> {
     /// Writes a checkpoint, if the call requests one.
     fn save(&mut self, session: &mut Runner) -> Result<(), Error> {
         match &self.options.save {
-            Some(path) => self.checkpoint.save(path, &self.variables, session),
+            Some(path) => {
+                self.checkpoint.save(path, self.options.keep.unwrap_or(1), &self.variables, session)
+            }
             None => Ok(()),
         }
     }
@@ -423,11 +436,26 @@ fn workspaces_of(device: Device) -> Workspaces {
     }
 }
 
-/// The program of the graph on the device, in an arena of the budget.
+/// The program of the graph on the device, in an arena within the budget.
 fn program(graph: &Graph, budget: Option<Bytes>, device: Device) -> Result<Program, LowerError> {
     let needed = workspaces_of(device)(graph);
     let workspace = |node| needed.get(&node).copied().unwrap_or_default();
     lower(graph, &Lowering { arena: budget, workspace: &workspace })
+}
+
+/// Whether the graph of a file has copies, addresses or edges, from which its program's order follows.
+fn is_planned(graph: &Graph) -> bool {
+    let has_edges = |&id: &NodeId| graph.node(id).op.is_swap() || !graph.node(id).after.is_empty();
+    graph.has_addresses() || graph.order().iter().any(has_edges)
+}
+
+/// The program, if it passes the safety check. If the file was planned before, its edges may allow a race.
+fn checked(program: Program, path: &Path, is_planned: bool) -> Result<Checked, Error> {
+    Checked::new(program).map_err(|flaw| match is_planned {
+        true => Error::in_file(Code::Model, path, format!("its edges do not keep its plan: {flaw}"))
+            .with_help("take the file as lmsc wrote it, or plan the original again"),
+        false => Error::ours(format!("the lowered step is not safe: {flaw}")),
+    })
 }
 
 /// The names that messages about a run contain.
@@ -545,6 +573,8 @@ type Feed = BTreeMap<String, Vec<bytes::Bytes>>;
 /// The initial data of a session.
 struct Prepared {
     feed: Feed,
+    /// The input that the session sets to the number of the step.
+    counter: Option<String>,
     /// Inputs and initializers whose values lmsc chose.
     drawn: Vec<String>,
     checkpoint: Checkpoint,
@@ -557,6 +587,11 @@ fn prepare(args: &RunOptions, graph: &Graph, session: &mut Runner, open: &Open) 
     let resumed =
         args.resume.as_deref().map(|path| Ok::<_, Error>((path, Tensors::read(path)?))).transpose()?;
     let before = resumed.as_ref().map(|(path, tensors)| checkpoint::says(path, tensors)).transpose()?;
+    if let (Some((path, _)), Some(warning)) = (&resumed, before.as_ref().and_then(|before| before.warning()))
+    {
+        let message = format!("{}: {warning}", called(path));
+        warning::warn(&[Warning::new(Code::OldCheckpoint, message)])?;
+    }
     let seed = seed(args, before.as_ref())?;
     session.session().set_seed(seed);
     let names = Names::of(session.program());
@@ -569,11 +604,15 @@ fn prepare(args: &RunOptions, graph: &Graph, session: &mut Runner, open: &Open) 
     first.give(args.params.as_deref(), false)?;
     first.give(args.feeds.as_deref(), true)?;
     first.batches(args.data.as_deref().filter(|path| *path != Path::new("synthetic")))?;
-    // The session counts the steps.
-    if let Some(counter) = steps_input(first.session.program()).filter(|name| !first.feed.contains_key(name))
-    {
-        first.drawn.remove(&counter);
-        first.checkpoint.forget(&counter);
+    // The session counts the steps, unless the call gives their number, or gave it to the run that goes on.
+    let is_open = |name: &String| {
+        let was_given = resumed.as_ref().is_some_and(|(_, tensors)| tensors.contains(name));
+        first.drawn.contains_key(name) && !was_given
+    };
+    let counter = steps_input(first.session.program()).filter(is_open);
+    if let Some(counter) = &counter {
+        first.drawn.remove(counter);
+        first.checkpoint.forget(counter);
     }
     if let (Some((path, tensors)), Some(before)) = (&resumed, &before) {
         first.resume(path, tensors)?;
@@ -596,7 +635,7 @@ fn prepare(args: &RunOptions, graph: &Graph, session: &mut Runner, open: &Open) 
             ));
         }
     }
-    Ok(Prepared { feed, drawn: prepared, checkpoint, variables: names.variables })
+    Ok(Prepared { feed, counter, drawn: prepared, checkpoint, variables: names.variables })
 }
 
 /// The first values of a session, while they are collected.
@@ -652,7 +691,7 @@ impl First<'_> {
             let size = self.names.inputs[name].byte_size().unwrap_or_default().0 as usize;
             self.drawn.remove(name);
             self.checkpoint.forget(name);
-            self.checkpoint.says.batches.insert(name.to_owned(), checkpoint::digest(&all));
+            self.checkpoint.says.batches.insert(name.to_owned(), Stated::of(&all));
             // There is at least one batch, also for an input without bytes.
             let count = all.len().checked_div(size).unwrap_or(1);
             let batches = (0..count).map(|i| all.slice(i * size..(i + 1) * size)).collect();
@@ -667,6 +706,7 @@ impl First<'_> {
         fits(path, tensors, &self.names.settable, "variables and inputs", false)?;
         let missing = self.names.variables.keys().filter(|name| !tensors.contains(name));
         lacks(path, &missing.collect::<Vec<_>>())?;
+        tensors.check()?;
         for (name, ty) in tensors.types() {
             if self.checkpoint.knows(name) {
                 continue;

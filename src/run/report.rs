@@ -212,7 +212,7 @@ impl Report {
             "copies_in": self.copies[1],
             "stalled_seconds": self.stalled.as_secs_f64(),
             "hidden_percent": self.hidden,
-            "gpu": self.gpu.as_ref().map(|Gpu { name, products, convolutions, libraries }| {
+            "gpu": self.gpu.as_ref().map(|Gpu { name, products, convolutions, libraries, .. }| {
                 let library = |it: &LibraryFacts| {
                     json!({ "name": it.name, "version": it.version, "path": it.path.display().to_string() })
                 };
@@ -242,7 +242,7 @@ impl Report {
             let (predicted, source) = (ms(self.step), &self.source);
             text += &format!("{:.3} ms a step, predicted {predicted:.3} ms ({source})\n", ms(time));
         }
-        if let Some(Gpu { name, products, convolutions, libraries }) = &self.gpu {
+        if let Some(Gpu { name, products, convolutions, libraries, .. }) = &self.gpu {
             let convolutions = convolutions.as_ref().map(|by| format!(", convolutions by {by}"));
             text += &format!("on {name}, products by {products}{}\n", convolutions.unwrap_or_default());
             for LibraryFacts { name, version, path } in libraries.iter().filter(|_| verbose) {

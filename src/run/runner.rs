@@ -9,7 +9,7 @@ use lmsc_runtime::{
 };
 
 use crate::cli::{Device, RunOptions};
-use crate::{Code, Error, load};
+use crate::{Code, Error, Warning};
 
 /// A program on the device that was asked for.
 pub(super) struct Runner {
@@ -27,6 +27,8 @@ pub(super) struct Gpu {
     pub(super) convolutions: Option<String>,
     /// The libraries that the session uses.
     pub(super) libraries: Vec<LibraryFacts>,
+    /// Sentences about libraries for which own kernels stand in.
+    fallbacks: Vec<String>,
 }
 
 /// The waits of the compute stream for copies in of the same step, as command and position, those for the largest
@@ -64,7 +66,6 @@ fn on_gpu(
         Some(chunk) => cuda::CudaSession::in_chunks(&program, options, &compiler, chunk.0, options.budget)?,
         None => cuda::CudaSession::new(program, options, &compiler)?,
     };
-    load::warn(&session.fallbacks());
     if let Some(count) = run.without_waits {
         let waits = waits_for_copies(session.program());
         if count > waits.len() {
@@ -107,6 +108,7 @@ impl Runner {
         let session = on_gpu(program, with, options)?;
         let gpu = Gpu {
             name: session.device_name().to_owned(),
+            fallbacks: session.fallbacks(),
             products: session.products(),
             convolutions: session.convolutions(),
             libraries: session.libraries(),
@@ -129,6 +131,12 @@ impl Runner {
 
     pub(super) fn steps(&self) -> u64 {
         self.session.steps()
+    }
+
+    /// Warnings about libraries for which own kernels stand in.
+    pub(super) fn warnings(&self) -> Vec<Warning> {
+        let fallbacks = self.gpu.iter().flat_map(|gpu| &gpu.fallbacks);
+        fallbacks.map(|fallback| Warning::new(Code::OwnKernels, fallback.clone())).collect()
     }
 
     /// The facts about the GPU; none on the host.

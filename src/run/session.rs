@@ -11,7 +11,7 @@ use lmsc_runtime::{DeviceBytes, RunError};
 use super::checkpoint::{self, Checkpoint};
 use super::tensors::{self, Files, Tensors};
 use super::watch::steps_input;
-use super::{Job, Names, Runner, Subject, fits, lacks, not_ready};
+use super::{Job, Names, Runner, Subject, fits, is_planned, lacks, not_ready};
 use crate::cli::{Device, RunOptions};
 use crate::{Code, Compiled, Error, device};
 
@@ -107,7 +107,9 @@ impl Session {
         let mapped = &compiled.mapped[..];
         let (path, options, verbose) = (Path::new(&name), &options, false);
         let of_job = planned_for.clone();
-        let mut job = Job { path, graph, files, mapped, cx, options, device, planned_for: of_job, verbose };
+        let is_planned = is_planned(compiled.original());
+        let mut job =
+            Job { path, graph, is_planned, files, mapped, cx, options, device, planned_for: of_job, verbose };
         let program = job.program()?;
         let (runner, open, _) = job.open(program, None)?;
         let names = Names::of(runner.program());
@@ -217,6 +219,8 @@ impl Session {
     ) -> Result<(), Error> {
         let bytes = bytes.into();
         self.put(name, ty, bytes)?;
+        // The session does not count the steps if their number is given.
+        self.counter = self.counter.take().filter(|counter| counter != name);
         if !self.variables.contains_key(name) {
             let bytes = match bytes {
                 InputBytes::Host(bytes) => bytes.to_vec(),
@@ -227,8 +231,8 @@ impl Session {
         Ok(())
     }
 
-    /// Sets the value without a record in the checkpoint.
-    fn put(&mut self, name: &str, ty: Option<&TensorType>, bytes: InputBytes<'_>) -> Result<(), Error> {
+    /// Refuses a value that the step does not take.
+    fn takes(&self, name: &str, ty: Option<&TensorType>, bytes: InputBytes<'_>) -> Result<(), Error> {
         let Some(expected) = self.settable.get(name) else {
             let instead =
                 words::instead(name, self.settable.keys().map(|name| &**name), "inputs and variables");
@@ -241,6 +245,12 @@ impl Session {
             let count = words::count(bytes.count() as usize, "byte");
             return Err(Error::new(Code::Values, format!("`{name}` has {count}; expected {expected}")));
         }
+        Ok(())
+    }
+
+    /// Sets the value without a record in the checkpoint.
+    fn put(&mut self, name: &str, ty: Option<&TensorType>, bytes: InputBytes<'_>) -> Result<(), Error> {
+        self.takes(name, ty, bytes)?;
         match bytes {
             InputBytes::Host(bytes) => self.runner.set(name, bytes)?,
             InputBytes::Gpu(at) => self.runner.set_within(name, at)?,
@@ -288,8 +298,13 @@ impl Session {
     ) -> Result<(), Error> {
         self.is_whole()?;
         let mut counter = self.counter.clone();
+        let inputs: Vec<_> =
+            inputs.into_iter().map(|(name, ty, bytes)| (name, ty.into(), bytes.into())).collect();
+        for &(name, ty, bytes) in &inputs {
+            self.takes(name, ty, bytes)?;
+        }
         for (name, ty, bytes) in inputs {
-            self.put(name, ty.into(), bytes.into())?;
+            self.put(name, ty, bytes)?;
             self.checkpoint.forget(name);
             counter = counter.filter(|counter| counter != name);
         }
@@ -339,11 +354,15 @@ impl Session {
     /// Sets variables, and parameters that no step changes, by name.
     ///
     /// # Errors
-    /// As [`Session::set`]; the tensors before the first fault are set.
+    /// As [`Session::set`]; then nothing is set, unless the device fails.
     pub fn load_state<'a, B: Into<InputBytes<'a>>>(
         &mut self,
         state: impl IntoIterator<Item = (&'a str, Option<&'a TensorType>, B)>,
     ) -> Result<(), Error> {
+        let state: Vec<_> = state.into_iter().map(|(name, ty, bytes)| (name, ty, bytes.into())).collect();
+        for (name, ty, bytes) in &state {
+            self.takes(name, *ty, *bytes)?;
+        }
         state.into_iter().try_for_each(|(name, ty, bytes)| self.set(name, ty, bytes))
     }
 
@@ -359,7 +378,7 @@ impl Session {
             self.variables.iter().map(|(name, ty)| (name.clone(), Type::Tensor(ty.clone()))).collect();
         tensors::check_types(path, variables.iter().map(|(name, ty)| (&**name, ty)))?;
         self.checkpoint.says.seed = self.seed;
-        self.checkpoint.save(path, &variables, &mut self.runner)
+        self.checkpoint.save(path, 1, &variables, &mut self.runner)
     }
 
     /// Continues from a file of [`Session::save`] or `lmsc run --save`: variables, seed, number of steps, and small
@@ -380,6 +399,9 @@ impl Session {
         // Values in the file replace values that were set.
         before.values.retain(|name, _| !tensors.contains(name));
         self.checkpoint.says.follows_constants(&before, path)?;
+        tensors.check()?;
+        // The file may change meanwhile, and the device may fail: then the state belongs to no step.
+        self.is_broken = true;
         let names: Vec<String> = tensors.types().map(|(name, _)| name.to_owned()).collect();
         for name in names {
             let bytes = tensors.bytes(&name)?;

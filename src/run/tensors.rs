@@ -1,17 +1,18 @@
 //! Tensors by name, in files: parameters, state and batches.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lmsc_ir::{Advice, Data, ElementType, Graph, TensorType, Type, words};
+use lmsc_ir::{Advice, Data, Digest, ElementType, Graph, TensorType, Type, words};
 use lmsc_onnx::file::Opened;
 use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
 
+use super::checkpoint;
 use crate::{Code, Error, load};
 
 /// The tensors of a file. Bytes are read on request, and the file is not mapped, so that a truncated file gives an
@@ -21,6 +22,8 @@ pub(super) struct Tensors {
     by_name: BTreeMap<String, (TensorType, Place)>,
     /// The metadata of a file that `lmsc` saved.
     pub(super) says: Option<String>,
+    /// The digests of the tensors, of a file that states them.
+    digests: BTreeMap<String, Digest>,
 }
 
 /// The place of a tensor's bytes.
@@ -69,20 +72,20 @@ impl Tensors {
             Error::in_file(Code::Malformed, path, format!("no file of the format safetensors: {e}"))
         };
         let opened = Opened::new(path).map_err(reading)?.map(Arc::new);
-        let (header, begin, whole) = match opened {
+        let (header, first, whole) = match opened {
             Some(file) => {
-                let (length, header) = header(&file, path)?;
-                let begin = LENGTH + length;
+                let (header, first) = header(&file, path)?;
+                let begin = first.len() as u64;
                 let end = begin.checked_add(header.data_len() as u64);
                 if end != Some(file.length()) {
                     return Err(wrong(&"it is cut short, or longer than its header says"));
                 }
                 let all = 0..file.length();
-                (header, begin, Place::File(file, all))
+                (header, first, Place::File(file, all))
             }
             None => return Tensors::of_bytes(std::fs::read(path).map_err(reading)?.into(), path),
         };
-        Tensors::listed(path, &header, begin, &whole)
+        Tensors::listed(path, &header, &first, &whole)
     }
 
     /// The tensors in these bytes of a safetensors file; `path` is its name in messages.
@@ -96,12 +99,13 @@ impl Tensors {
                 "no file of the format safetensors: it is cut short, or longer than its header says";
             return Err(Error::in_file(Code::Malformed, path, message));
         }
-        Tensors::listed(path, &header, LENGTH + length as u64, &Place::Memory(bytes))
+        let first = bytes.slice(..LENGTH as usize + length);
+        Tensors::listed(path, &header, &first, &Place::Memory(bytes))
     }
 
-    /// The tensors that the header lists. Their bytes begin at `begin` of the whole file.
-    fn listed(path: &Path, header: &Metadata, begin: u64, whole: &Place) -> Result<Tensors, Error> {
-        let mut by_name = BTreeMap::new();
+    /// The tensors that the header lists. Their bytes begin behind the `first` ones of the whole file.
+    fn listed(path: &Path, header: &Metadata, first: &[u8], whole: &Place) -> Result<Tensors, Error> {
+        let (mut by_name, begin) = (BTreeMap::new(), first.len() as u64);
         let names = header.offset_keys();
         for (name, info) in names.iter().filter_map(|name| Some((name, header.info(name)?))) {
             let Some((_, element)) = TYPES.iter().find(|(dtype, _)| *dtype == info.dtype) else {
@@ -113,7 +117,9 @@ impl Tensors {
             by_name.insert(name.clone(), (TensorType::new(*element, dims), whole.part(from..to)));
         }
         let says = header.metadata().as_ref().and_then(|says| says.get(SAYS)).cloned();
-        Ok(Tensors { path: path.to_owned(), by_name, says })
+        let digests = says.as_deref().map(|says| checkpoint::digests(first, says)).transpose();
+        let digests = digests.map_err(|damaged| damage(path, damaged))?.unwrap_or_default();
+        Ok(Tensors { path: path.to_owned(), by_name, says, digests })
     }
 
     /// The initializers of the ONNX model at the path. Only their sizes must be known, not those of other values.
@@ -134,7 +140,7 @@ impl Tensors {
             };
             by_name.insert(name, (ty, place));
         }
-        Ok(Tensors { path: path.to_owned(), by_name, says: None })
+        Ok(Tensors { path: path.to_owned(), by_name, says: None, digests: BTreeMap::new() })
     }
 
     /// The names and types of the tensors.
@@ -152,19 +158,71 @@ impl Tensors {
     }
 
     /// The bytes of the tensor of this name; empty if there is none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`](crate::ErrorKind) also if they are not those that were saved.
     pub(super) fn bytes(&self, name: &str) -> Result<Bytes, Error> {
-        match self.by_name.get(name) {
-            None => Ok(Bytes::new()),
-            Some((_, Place::Memory(bytes))) => Ok(bytes.clone()),
+        let bytes: Bytes = match self.by_name.get(name) {
+            None => return Ok(Bytes::new()),
+            Some((_, Place::Memory(bytes))) => bytes.clone(),
             Some((_, Place::File(file, range))) => {
-                Ok(file.read(range.clone()).map_err(|e| Error::reading(&self.path, &e))?.into())
+                file.read(range.clone()).map_err(|e| Error::reading(&self.path, &e))?.into()
             }
+        };
+        match self.digests.get(name) {
+            Some(digest) if *digest != Digest::of(&bytes) => {
+                Err(damage(&self.path, format!("it is damaged: `{name}` has other bytes than were saved")))
+            }
+            _ => Ok(bytes),
         }
+    }
+
+    /// Reads all tensors, to notice damage before anything is changed.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        self.digests.keys().try_for_each(|name| self.bytes(name).map(drop))
     }
 }
 
-/// The header of a safetensors file, and its length.
-fn header(file: &Opened, path: &Path) -> Result<(u64, Metadata), Error> {
+/// The error of a damaged file, with the generation before it if there is one.
+fn damage(path: &Path, damaged: String) -> Error {
+    let error = Error::in_file(Code::Malformed, path, damaged);
+    let before = generation(path, 1);
+    match before.is_file() {
+        true => error.with_help(format!("the checkpoint before it is {}", before.display())),
+        false => error.with_help("take another checkpoint; --keep 2 keeps the one before the last"),
+    }
+}
+
+/// The path of an earlier generation of a checkpoint: the one before has the number 1.
+pub(crate) fn generation(path: &Path, number: u64) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{number}"));
+    name.into()
+}
+
+/// Gives `keep - 1` earlier generations of the file their next names, and links the file itself as the first of them.
+fn shift(path: &Path, keep: u64) -> io::Result<()> {
+    let path = match path.canonicalize() {
+        Ok(path) if keep > 1 && path.is_file() => path,
+        _ => return Ok(()),
+    };
+    for number in (1..keep - 1).rev() {
+        match fs::rename(generation(&path, number), generation(&path, number + 1)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    let first = generation(&path, 1);
+    match fs::remove_file(&first) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // Not every file system has links.
+    fs::hard_link(&path, &first).or_else(|_| fs::copy(&path, &first).map(drop))
+}
+
+/// The header of a safetensors file, and the file's bytes up to its end.
+fn header(file: &Opened, path: &Path) -> Result<(Metadata, Vec<u8>), Error> {
     let wrong = |e: &dyn std::fmt::Display| {
         Error::in_file(Code::Malformed, path, format!("no file of the format safetensors: {e}"))
     };
@@ -175,8 +233,8 @@ fn header(file: &Opened, path: &Path) -> Result<(u64, Metadata), Error> {
     let length = read(0..LENGTH)?.first_chunk().map_or(0, |&bytes| u64::from_le_bytes(bytes));
     let end = length.checked_add(LENGTH).filter(|&end| end <= file.length());
     let Some(end) = end else { return Err(wrong(&"header too large")) };
-    let header = read(LENGTH..end)?;
-    Ok((length, serde_json::from_slice(&header).map_err(|e| wrong(&e))?))
+    let first = read(0..end)?;
+    Ok((serde_json::from_slice(&first[LENGTH as usize..]).map_err(|e| wrong(&e))?, first))
 }
 
 /// The format's name of the type's elements.
@@ -210,12 +268,13 @@ pub(super) fn check_types<'a>(
     Ok(())
 }
 
-/// Writes tensors of these types and the metadata into the file, completely or not at all. Calls `bytes` for one
-/// tensor after the other.
+/// Writes tensors of these types and the metadata into the file, completely or not at all, and keeps `keep - 1`
+/// generations of the files before it. Calls `bytes` for one tensor after the other.
 pub(super) fn write(
     path: &Path,
     types: &BTreeMap<String, TensorType>,
     says: Option<String>,
+    keep: u64,
     mut bytes: impl FnMut(&str) -> io::Result<Bytes>,
 ) -> Result<(), Error> {
     let mut order = Vec::new();
@@ -233,11 +292,13 @@ pub(super) fn write(
     }
     let says = says.map(|says| HashMap::from([(SAYS.to_owned(), says)]));
     let header = Metadata::new(says, infos).map_err(|e| Error::in_file(Code::Malformed, path, e))?;
-    let mut header = serde_json::to_vec(&header).map_err(|e| Error::in_file(Code::Malformed, path, e))?;
-    header.resize(header.len().next_multiple_of(LENGTH as usize), b' ');
+    let header = serde_json::to_vec(&header).map_err(|e| Error::in_file(Code::Malformed, path, e))?;
+    let length = header.len().next_multiple_of(LENGTH as usize);
+    let mut first = [&(length as u64).to_le_bytes()[..], &header].concat();
+    first.resize(LENGTH as usize + length, b' ');
+    checkpoint::seal(&mut first);
     let content = |file: &mut File| {
-        file.write_all(&(header.len() as u64).to_le_bytes())?;
-        file.write_all(&header)?;
+        file.write_all(&first)?;
         for (_, name, ty) in &order {
             let bytes = bytes(name)?;
             if bytes.len() as u64 != ty.byte_size().unwrap_or_default().0 {
@@ -246,7 +307,7 @@ pub(super) fn write(
             file.write_all(&bytes)?;
         }
         // The content must be on the disk before it replaces an older checkpoint.
-        if file.metadata()?.is_file() { file.sync_all() } else { Ok(()) }
+        if file.metadata()?.is_file() { file.sync_all().and_then(|()| shift(path, keep)) } else { Ok(()) }
     };
     let written = lmsc_onnx::file::write_whole(path, content);
     written.and_then(|()| lmsc_onnx::file::sync_entry(path)).map_err(|e| Error::writing(path, &e))
@@ -339,8 +400,9 @@ pub(super) fn let_go(
             set(&name, &bytes)?;
             initializer.data = Data::Inline(bytes);
         }
-        let digest = initializer.data.digest().unwrap_or_default();
-        initializer.data = Data::Digest { length, digest };
+        if let Some(digest) = initializer.data.digest() {
+            initializer.data = Data::Digest { length, digest };
+        }
     }
     Ok(())
 }

@@ -51,7 +51,7 @@ impl<'a> Watcher<'a> {
         steps: u64,
         graph: &Graph,
         program: &Program,
-        feed: Feed,
+        (feed, counter): (Feed, Option<String>),
         signal: Arc<AtomicBool>,
         out: Option<&'a mut dyn Write>,
     ) -> Result<Watcher<'a>, Error> {
@@ -60,7 +60,7 @@ impl<'a> Watcher<'a> {
         Ok(Watcher {
             out,
             signal,
-            steps_input: steps_input(program).filter(|name| !feed.contains_key(name)),
+            steps_input: counter,
             feed,
             loss,
             losses: Vec::new(),
@@ -186,6 +186,29 @@ fn copied_from(graph: &Graph, value: ValueId) -> Option<ValueId> {
     (copy.op.is_swap() && copied_elements(copy).is_none()).then(|| copy.operands[0])?
 }
 
+/// The names of the values that the step had before it was planned: without copies, joined pieces and repeated results,
+/// and with an output in place of the value of which it is a copy.
+fn originals(graph: &Graph) -> Vec<Name> {
+    let outputs: BTreeSet<ValueId> = graph.outputs.iter().copied().collect();
+    let copied: BTreeSet<ValueId> = outputs
+        .iter()
+        .filter_map(|&output| copied_from(graph, output))
+        .filter(|v| !outputs.contains(v))
+        .collect();
+    let is_made = |value| {
+        graph.producer(value).is_some_and(|node| {
+            let node = graph.node(node);
+            node.op.is_swap() || node.op.is_join() || node.recomputes.is_some()
+        })
+    };
+    let is_original =
+        |&value: &ValueId| outputs.contains(&value) || !is_made(value) && !copied.contains(&value);
+    let results = graph.order().iter().flat_map(|&node| graph.node(node).defines());
+    let initializers = graph.initializers.iter().map(|initializer| initializer.value);
+    let all = graph.inputs.iter().copied().chain(initializers).chain(results);
+    all.filter(is_original).map(|value| graph.value(value).name.clone()).collect()
+}
+
 /// The values to fetch, by the name under which the program computes them. `names` are values, their views or
 /// copies, or `all`.
 fn fetches(names: &[String], graph: &Graph, program: &Program) -> Result<Fetches, Error> {
@@ -207,7 +230,7 @@ fn fetches(names: &[String], graph: &Graph, program: &Program) -> Result<Fetches
         Some(())
     };
     if names.iter().any(|name| name == "all") {
-        computed_names.iter().filter(|name| !name.is_empty()).for_each(|name| _ = add(name));
+        originals(graph).iter().for_each(|name| _ = add(name));
         return Ok(found);
     }
     let wrong: Vec<String> = names

@@ -76,8 +76,8 @@ pub(crate) fn page(data: &Value) -> String {
     if is_ours {
         data["command"] = format!("lmsc {}", call[1..].join(" ")).into();
     }
-    // The data are in a script element, which a `</` would end.
-    let text = data.to_string().replace("</", "<\\/");
+    // The data are in a script element, which `</` would end, and in which `<!--<script` would hide its end.
+    let text = data.to_string().replace('<', "\\u003c");
     include_str!("report.html").replacen("/*DATA*/", &text, 1)
 }
 

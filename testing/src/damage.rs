@@ -2,8 +2,8 @@
 
 use lmsc_ir::rng::Source;
 use lmsc_ir::{
-    Attr, Data, Def, ElementType, Float, Graph, Initializer, Name, Node, NodeId, Op, TensorType, Type,
-    Update, Value, ValueId,
+    Attr, Data, Def, Digest, ElementType, Float, Graph, Initializer, Name, Node, NodeId, Op, TensorType,
+    Type, Update, Value, ValueId,
 };
 
 macro_rules! kinds {
@@ -518,7 +518,13 @@ fn other_data(data: &Data, u: &mut impl Source) -> Option<Data> {
             Some(Data::External { location, offset: offset + 1, length })
         }
         Data::Digest { length, digest } => {
-            let digest = digest ^ (1 << u.below(128));
+            let digest = match *digest {
+                Digest::Blake3(mut bytes) => {
+                    bytes[u.below(32)] ^= 1 << u.below(8);
+                    Digest::Blake3(bytes)
+                }
+                Digest::Xxh3(number) => Digest::Xxh3(number ^ (1 << u.below(128))),
+            };
             (*length > 0).then_some(Data::Digest { length: *length, digest })
         }
     }

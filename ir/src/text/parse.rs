@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 
 use super::lex::{Lexer, Token};
 use crate::{
-    Attr, Bytes, Data, Def, ElementType, Float, Graph, Name, Node, NodeId, Op, Place, TensorType, Type,
-    Update, Value, ValueId, Workspace,
+    Attr, Bytes, Data, Def, Digest, ElementType, Float, Graph, Name, Node, NodeId, Op, Place, TensorType,
+    Type, Update, Value, ValueId, Workspace,
 };
 
 /// The place and the reason of a syntax error in the text form.
@@ -423,7 +423,9 @@ impl<'a> Parser<'a> {
             let length = self.number("a length")?;
             self.expect(",")?;
             let digest = match &self.token {
-                Token::Number(text) => text.strip_prefix("0x").and_then(|t| u128::from_str_radix(t, 16).ok()),
+                Token::Number(text) => {
+                    text.strip_prefix("0x").and_then(|digits| digits.parse::<Digest>().ok())
+                }
                 _ => None,
             };
             let Some(digest) = digest else { return Err(self.unexpected("a digest such as 0x00ff…")) };

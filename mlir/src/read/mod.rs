@@ -689,8 +689,7 @@ impl<'a> Reader<'a> {
         }
         let data = match (bytes, digest, hex, location, offset) {
             (Some(length), Some(digest), None, None, None) => {
-                let number = u128::from_str_radix(&digest, 16).ok().filter(|_| !digest.starts_with('+'));
-                let Some(digest) = number else { return wrong("a digest is a number in hexadecimal") };
+                let Ok(digest) = digest.parse() else { return wrong("a digest is a number in hexadecimal") };
                 Data::Digest { length, digest }
             }
             (Some(length), None, None, Some(location), Some(offset)) => {

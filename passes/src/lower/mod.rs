@@ -31,7 +31,7 @@ fn aligned(bytes: Bytes) -> Bytes {
 
 /// Options of lowering.
 pub struct Lowering<'a> {
-    /// The size of the arena; as small as addresses allow where none is given.
+    /// The largest size of the arena, which ends at its last address; none: any.
     pub arena: Option<Bytes>,
     /// The bytes that each node needs while it runs, besides its values. Only used for graphs without addresses; a
     /// graph with addresses has workspaces of its own.
@@ -85,10 +85,11 @@ pub fn lower(graph: &Graph, how: &Lowering<'_>) -> Result<Program, LowerError> {
     }
     let mut program = lowerer.finish();
     let extent = program.extent();
-    program.arena = how.arena.unwrap_or(extent);
-    if extent > program.arena {
-        return Err(LowerError::DoesNotFit { needed: extent.0, arena: program.arena.0 });
+    if let Some(arena) = how.arena.filter(|&arena| extent > arena) {
+        return Err(LowerError::DoesNotFit { needed: extent.0, arena: arena.0 });
     }
+    // What lies behind the last address is not used, however large the budget.
+    program.arena = extent;
     waits::share_slots(&mut program);
     waits::add(&mut program);
     Ok(program)

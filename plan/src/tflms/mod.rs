@@ -135,6 +135,15 @@ enum Matcher {
     Pattern(Box<WildMatch>),
 }
 
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Matcher::Prefix(prefix) => f.write_str(prefix),
+            Matcher::Pattern(pattern) => pattern.fmt(f),
+        }
+    }
+}
+
 impl Scope {
     /// The scope of this prefix or pattern.
     pub fn new(text: &str) -> Scope {

@@ -115,6 +115,8 @@ impl Table {
     /// # Errors
     /// [`Malformed`], with the first malformed line.
     pub fn parse(text: &str) -> Result<Table, Malformed> {
+        // Spreadsheets write a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
         let (line, header) = lines.next().unwrap_or((1, ""));
         let columns = columns(header).map_err(|what| Malformed { line, what })?;

@@ -81,6 +81,18 @@ pub(crate) fn split(spec: &Spec<'_>) -> Made {
     Ok(recipe)
 }
 
+/// The most entries of a table that a recipe has on the device. Twice as many would take 32 MiB of the host for each node
+/// that is looked at.
+const LARGEST_TABLE: usize = 1 << 20;
+
+/// Refuses a table with an entry for each index of these extents if it is too large.
+pub(super) fn holds_table(extents: &[usize]) -> Result<(), SpecError> {
+    match extents.iter().try_fold(0usize, |sum, &extent| sum.checked_add(extent)) {
+        Some(entries) if entries <= LARGEST_TABLE => Ok(()),
+        _ => lmsc_kernels::spec::refuse(format!("its extents are together more than {LARGEST_TABLE}")),
+    }
+}
+
 /// Moves the elements of `n` parts by the map: `from` elements of the operand and `to` elements of the result each.
 pub(super) fn maps(
     recipe: &mut Recipe,
@@ -113,7 +125,10 @@ pub(crate) fn pad(spec: &Spec<'_>) -> Made {
     let (width, n) = (width(spec.element(0)?)?, count(&spec.result_dims(0)?));
     let mut recipe = Recipe::default();
     match host::padding(spec)? {
-        Padding::Mapped(map) => maps(&mut recipe, width, &map, 1, 0)?,
+        Padding::Repeated(repeated) => {
+            holds_table(repeated.extents())?;
+            maps(&mut recipe, width, &repeated.map(), 1, 0)?;
+        }
         Padding::Constant { plan, by_attribute, has_value } => {
             if has_value {
                 let args = vec![n.into(), operand(2).into(), result(0).into()];

@@ -1,12 +1,11 @@
 //! Pooling and resizing.
 
-use lmsc_kernels::host::movement::Mapped;
 use lmsc_kernels::host::pool as host;
 use lmsc_kernels::host::resize::{Resized, resized, scales_at};
 use lmsc_kernels::meaning::{Rows, SlidingWindow, count};
 use lmsc_kernels::spec::{Spec, SpecError, refuse};
 
-use super::movement::maps;
+use super::movement::{holds_table, maps};
 use super::{Made, width};
 use crate::recipe::{Arg, RANK, Recipe, lanes, operand, result};
 
@@ -134,22 +133,22 @@ pub(crate) fn resize(spec: &Spec<'_>) -> Made {
     if n == 0 {
         return Ok(recipe);
     }
-    if plan.axes.iter().all(|axis| axis.taps == 1) {
-        let lists = plan.axes.iter().map(|axis| axis.from.iter().map(|tap| tap.0).collect()).collect();
-        let map = Mapped { maps: lists, strides: plan.strides };
-        maps(&mut recipe, width(spec.element(0)?)?, &map, n / to.max(1), from)?;
+    holds_table(&plan.extents)?;
+    if plan.taps.iter().all(|&taps| taps == 1) {
+        // Its table has an entry for each part, too.
+        holds_table(&[n / to.max(1)])?;
+        maps(&mut recipe, width(spec.element(0)?)?, &plan.map(), n / to.max(1), from)?;
         return Ok(recipe);
     }
-    let extents: Vec<usize> = plan.axes.iter().map(|axis| axis.from.len() / axis.taps.max(1)).collect();
-    let taps: Vec<usize> = plan.axes.iter().map(|axis| axis.taps).collect();
+    let axes = plan.axes();
     let mut first = 0;
     let mut lists = Vec::new();
-    for axis in &plan.axes {
+    for axis in &axes {
         lists.push(first);
         first += axis.from.len();
     }
-    let words = resized_words(n, &extents, &taps, &lists, &plan.strides, (from, to.max(1)))?;
-    let table = recipe.constant(taps_bytes(plan.axes.iter().flat_map(|axis| &axis.from)));
+    let words = resized_words(n, &plan.extents, &plan.taps, &lists, &plan.strides, (from, to.max(1)))?;
+    let table = recipe.constant(taps_bytes(axes.iter().flat_map(|axis| &axis.from)));
     recipe.each("resize", n, vec![words, table.into(), operand(0).into(), result(0).into()]);
     Ok(recipe)
 }
@@ -163,7 +162,7 @@ fn turned(plan: &Resized, dims: &[usize]) -> Vec<Vec<Vec<(usize, f32)>>> {
         }
         of
     };
-    plan.axes.iter().zip(dims).map(of).collect()
+    plan.axes().iter().zip(dims).map(of).collect()
 }
 
 pub(crate) fn resize_grad(spec: &Spec<'_>) -> Made {
@@ -175,7 +174,9 @@ pub(crate) fn resize_grad(spec: &Spec<'_>) -> Made {
     if n == 0 {
         return Ok(recipe);
     }
-    let lead = dims.len() - plan.axes.len();
+    holds_table(&plan.extents)?;
+    let lead = dims.len() - plan.extents.len();
+    holds_table(&dims[lead..])?;
     let turned = turned(&plan, &dims[lead..]);
     let (mut bounds, mut lists, mut all) = (Vec::new(), Vec::new(), Vec::new());
     for of in &turned {

@@ -1,5 +1,7 @@
 //! Operators that move elements: transpositions, slices, concatenation, padding, repetition.
 
+use std::sync::OnceLock;
+
 use bytemuck::Pod;
 
 use super::{GRAIN, Made, chunks, least};
@@ -419,7 +421,7 @@ pub enum Padding {
         has_value: bool,
     },
     /// Repeats elements of the operand.
-    Mapped(Mapped),
+    Repeated(Repeated),
 }
 
 /// `Pad`, with its widths as an operand or, up to version 10, as an attribute; negative widths crop.
@@ -470,26 +472,46 @@ pub fn padding(spec: &Spec<'_>) -> Result<Padding, SpecError> {
         }
         return Ok(Padding::Constant { plan, by_attribute, has_value });
     }
-    let place = |i: i64, n: i64| match &*mode {
-        "edge" => Ok(i.clamp(0, n - 1)),
-        "wrap" => Ok(i.rem_euclid(n)),
-        "reflect" if n == 1 => Ok(0),
-        "reflect" => {
-            let around = i.rem_euclid(2 * (n - 1));
-            Ok(around.min(2 * (n - 1) - around))
-        }
-        other => refuse(format!("attribute `mode` is `{other}`; no such padding is known")),
+    let place = match &*mode {
+        "edge" => |i: i64, n: i64| i.clamp(0, n - 1),
+        "wrap" => |i: i64, n: i64| i.rem_euclid(n),
+        "reflect" => |i: i64, n: i64| {
+            let around = i.rem_euclid(2 * (n - 1).max(1));
+            around.min(2 * (n - 1) - around).max(0)
+        },
+        other => return refuse(format!("attribute `mode` is `{other}`; no such padding is known")),
     };
     if dims.contains(&0) {
         return refuse("there is nothing to repeat in an operand without elements");
     }
-    let map = |d: usize| -> Result<Vec<usize>, SpecError> {
-        (0..out[d] as i64).map(|i| Ok(place(i - before[d], dims[d] as i64)? as usize)).collect()
-    };
-    Ok(Padding::Mapped(Mapped {
-        maps: (0..rank).map(map).collect::<Result<_, _>>()?,
-        strides: strides(&dims),
-    }))
+    Ok(Padding::Repeated(Repeated { before, dims, out, place }))
+}
+
+/// A `Pad` that repeats elements of the operand.
+pub struct Repeated {
+    /// By dimension, the width before the operand.
+    before: Vec<i64>,
+    dims: Vec<usize>,
+    out: Vec<usize>,
+    /// The index in an extent for one outside it.
+    place: fn(i64, i64) -> i64,
+}
+
+impl Repeated {
+    /// The extents of the result.
+    pub fn extents(&self) -> &[usize] {
+        &self.out
+    }
+
+    /// The index in the operand of each index of the result. It has the size of the extents, so that it is made when the
+    /// kernel runs for the first time.
+    pub fn map(&self) -> Mapped {
+        let map = |d: usize| {
+            let place = |i: i64| (self.place)(i.saturating_sub(self.before[d]), self.dims[d] as i64) as usize;
+            (0..self.out[d] as i64).map(place).collect()
+        };
+        Mapped { maps: (0..self.out.len()).map(map).collect(), strides: strides(&self.dims) }
+    }
 }
 
 /// `Pad`.
@@ -504,8 +526,13 @@ pub fn pad(spec: &Spec<'_>) -> Made {
                 run::<T>(&plan, io.get(0), out);
             })))
         }
-        Padding::Mapped(plan) => dispatch!(width spec.element(0)?, T => {
-            Ok(Kernel::new(move |mut io: Io<'_>| plan.run::<T>(io.get(0), io.take(0))))
+        Padding::Repeated(repeated) => dispatch!(width spec.element(0)?, T => {
+            let map = OnceLock::new();
+            Ok(Kernel::new(move |mut io: Io<'_>| {
+                if count(repeated.extents()) > 0 {
+                    map.get_or_init(|| repeated.map()).run::<T>(io.get(0), io.take(0));
+                }
+            }))
         }),
     }
 }

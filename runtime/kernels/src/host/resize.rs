@@ -1,12 +1,14 @@
 //! `Resize`, `Upsample` and the gradient: each element of the result is a weighted sum of elements of the operand.
 
+use std::sync::OnceLock;
+
 use rayon::prelude::*;
 
 use super::movement::Mapped;
 use super::{Made, least};
 use crate::element::dispatch;
 use crate::kernel::{Io, Kernel};
-use crate::meaning::strides;
+use crate::meaning::{count, strides};
 use crate::spec::{Spec, SpecError, refuse};
 
 /// The elements of the operand that each index of the result combines, along one dimension.
@@ -17,10 +19,15 @@ pub struct Axis {
     pub from: Vec<(usize, f32)>,
 }
 
-/// A resized tensor: one axis for each dimension behind the leading ones, which do not change.
+/// A resized tensor: an axis for each dimension behind the leading ones, which do not change.
 pub struct Resized {
-    /// The axes that change.
-    pub axes: Vec<Axis>,
+    coordinates: Coordinates,
+    /// Number of leading dimensions that do not change.
+    lead: usize,
+    /// Number of elements that each index combines, along each axis.
+    pub taps: Vec<usize>,
+    /// Extents of the result along the axes.
+    pub extents: Vec<usize>,
     /// Strides of the operand along these axes.
     pub strides: Vec<usize>,
     /// Number of elements of an unchanged leading part, in operand and result.
@@ -130,13 +137,31 @@ impl Coordinates {
         weights
     }
 
+    /// Whether the dimension stays as it is.
+    fn stays(&self, d: usize) -> bool {
+        self.dims[d] == self.out[d] && self.scales[d] == 1.0
+    }
+
+    /// Number of elements that each index along the dimension combines.
+    fn taps(&self, d: usize) -> Result<usize, SpecError> {
+        // Attributes that are not known are refused before the first run.
+        self.nearest(d, self.place(d, 0)?)?;
+        match &*self.mode {
+            _ if self.stays(d) => Ok(1),
+            "nearest" => Ok(1),
+            "linear" | "bilinear" | "trilinear" => Ok(2),
+            "cubic" => Ok(4),
+            other => refuse(format!("attribute `mode` is `{other}`; no such mode is known")),
+        }
+    }
+
     fn axis(&self, d: usize) -> Result<Axis, SpecError> {
         let (dims, out) = (&self.dims, &self.out);
-        if dims[d] == out[d] && self.scales[d] == 1.0 {
+        if self.stays(d) {
             return Ok(Axis { taps: 1, from: (0..out[d]).map(|i| (i, 1.0)).collect() });
         }
         let within = |i: f64| (i.max(0.0) as usize).min(dims[d].saturating_sub(1));
-        let mut from = Vec::new();
+        let mut from = Vec::with_capacity(self.taps(d)?.saturating_mul(out[d]));
         for i in 0..out[d] {
             let x = self.place(d, i)?;
             match &*self.mode {
@@ -155,7 +180,7 @@ impl Coordinates {
                 other => return refuse(format!("attribute `mode` is `{other}`; no such mode is known")),
             }
         }
-        Ok(Axis { taps: from.len() / out[d].max(1), from })
+        Ok(Axis { taps: self.taps(d)?, from })
     }
 }
 
@@ -217,26 +242,46 @@ pub fn resized(
         return refuse("there is nothing to resize in an operand without elements");
     }
     let coordinates = Coordinates::new(spec, dims, out, scales_at)?;
-    let all = (0..rank).map(|d| coordinates.axis(d)).collect::<Result<Vec<_>, _>>()?;
-    let stays = |d: usize| {
-        dims[d] == out[d] && all[d].taps == 1 && all[d].from.iter().enumerate().all(|(i, f)| f.0 == i)
-    };
-    let lead = (0..rank).take_while(|&d| stays(d)).count();
+    let lead = (0..rank).take_while(|&d| coordinates.stays(d)).count();
     Ok(Resized {
+        lead,
+        taps: (lead..rank).map(|d| coordinates.taps(d)).collect::<Result<_, _>>()?,
+        extents: out[lead..].to_vec(),
         strides: strides(&dims[lead..]),
-        sizes: (dims[lead..].iter().product(), out[lead..].iter().product()),
-        axes: all.into_iter().skip(lead).collect(),
+        sizes: (count(&dims[lead..]), count(&out[lead..])),
+        coordinates,
     })
 }
 
 impl Resized {
+    /// The axes that change. They have the size of the extents, so that they are made when the kernel runs for the first
+    /// time.
+    pub fn axes(&self) -> Vec<Axis> {
+        let axis = |d| self.coordinates.axis(d).expect("its attributes are known");
+        (self.lead..self.coordinates.out.len()).map(axis).collect()
+    }
+
+    /// The map of a tensor of which each element is one of the operand.
+    pub fn map(&self) -> Mapped {
+        let map = |axis: Axis| axis.from.into_iter().map(|tap| tap.0).collect();
+        Mapped { maps: self.axes().into_iter().map(map).collect(), strides: self.strides.clone() }
+    }
+
     /// Calls `f` with an index of the result, and each index of the operand that it combines with its weight.
-    fn each(&self, d: usize, index: usize, base: usize, weight: f32, f: &mut impl FnMut(usize, usize, f32)) {
-        let Some(axis) = self.axes.get(d) else { return f(index, base, weight) };
+    fn each(
+        &self,
+        axes: &[Axis],
+        index: usize,
+        base: usize,
+        weight: f32,
+        f: &mut impl FnMut(usize, usize, f32),
+    ) {
+        let d = self.strides.len() - axes.len();
+        let [axis, rest @ ..] = axes else { return f(index, base, weight) };
         for i in 0..axis.from.len() / axis.taps.max(1) {
             let extent = axis.from.len() / axis.taps;
             for &(from, w) in &axis.from[i * axis.taps..][..axis.taps] {
-                self.each(d + 1, index * extent + i, base + from * self.strides[d], weight * w, f);
+                self.each(rest, index * extent + i, base + from * self.strides[d], weight * w, f);
             }
         }
     }
@@ -250,25 +295,30 @@ pub fn scales_at(spec: &Spec<'_>) -> Option<usize> {
 /// `Resize` and `Upsample`.
 pub(crate) fn forward(spec: &Spec<'_>) -> Made {
     let plan = resized(spec, &spec.dims(0)?, &spec.result_dims(0)?, scales_at(spec))?;
-    if plan.axes.iter().all(|a| a.taps == 1) {
-        let maps = plan.axes.iter().map(|a| a.from.iter().map(|f| f.0).collect()).collect();
-        let map = Mapped { maps, strides: plan.strides };
+    if plan.coordinates.out.contains(&0) {
+        return Ok(Kernel::new(|_| {}));
+    }
+    if plan.taps.iter().all(|&taps| taps == 1) {
         let (from, to) = plan.sizes;
+        let map = OnceLock::new();
         return dispatch!(width spec.element(0)?, T => Ok(Kernel::new(move |mut io: Io<'_>| {
+            let map = map.get_or_init(|| plan.map());
             let x = io.get::<T>(0);
             let parts = io.take::<T>(0).chunks_mut(to.max(1)).enumerate();
             parts.for_each(|(i, out)| map.run(&x[i * from..][..from], out));
         })));
     }
     spec.expect_floats([0])?;
+    let axes = OnceLock::new();
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (from, to) = plan.sizes;
+        let axes = axes.get_or_init(|| plan.axes());
         let x = io.get::<f32>(0);
         let parts = io.take::<f32>(0).par_chunks_mut(to.max(1)).enumerate();
         parts.with_min_len(least(8 * to)).for_each(|(i, out)| {
             let x = &x[i * from..][..from];
             out.fill(0.0);
-            plan.each(0, 0, 0, 1.0, &mut |index, at, weight| out[index] += x[at] * weight);
+            plan.each(axes, 0, 0, 1.0, &mut |index, at, weight| out[index] += x[at] * weight);
         });
     }))
 }
@@ -278,14 +328,19 @@ pub(crate) fn gradient(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     let scales = Some(3).filter(|&at| spec.has(at));
     let plan = resized(spec, &spec.result_dims(0)?, &spec.dims(0)?, scales)?;
+    let axes = OnceLock::new();
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (from, to) = plan.sizes;
+        if to == 0 {
+            return io.take::<f32>(0).fill(0.0);
+        }
+        let axes = axes.get_or_init(|| plan.axes());
         let dy = io.get::<f32>(0);
         let parts = io.take::<f32>(0).par_chunks_mut(from.max(1)).enumerate();
         parts.with_min_len(least(8 * to)).for_each(|(i, dx)| {
             let dy = &dy[i * to..][..to];
             dx.fill(0.0);
-            plan.each(0, 0, 0, 1.0, &mut |index, at, weight| dx[at] += dy[index] * weight);
+            plan.each(axes, 0, 0, 1.0, &mut |index, at, weight| dx[at] += dy[index] * weight);
         });
     }))
 }

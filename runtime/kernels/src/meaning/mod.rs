@@ -16,14 +16,15 @@ pub use window::{SlidingWindow, Spatial};
 
 /// The stride of each dimension of a dense tensor, in elements.
 pub fn strides(dims: &[usize]) -> Vec<usize> {
-    let mut strides = vec![1; dims.len()];
+    let mut strides = vec![1usize; dims.len()];
     for d in (1..dims.len()).rev() {
-        strides[d - 1] = strides[d] * dims[d].max(1);
+        // Only a tensor without elements has extents whose product is too large.
+        strides[d - 1] = strides[d].saturating_mul(dims[d].max(1));
     }
     strides
 }
 
 /// The number of elements.
 pub fn count(dims: &[usize]) -> usize {
-    dims.iter().product()
+    if dims.contains(&0) { 0 } else { dims.iter().product() }
 }

@@ -196,7 +196,14 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     if by_layer {
         found = search.finished(Layered::new(&search, &request.problem.uses()).best());
         search.refine(&mut found);
-        if std::env::var("FOLD").is_ok() { eprintln!("layered {} {:?}: {:?}", part as u8, request.granularity, found.iter().map(|(f,p)|(f.0,f.1,p.schedule.makespan())).collect::<Vec<_>>()); }
+        if std::env::var("FOLD").is_ok() {
+            eprintln!(
+                "layered {} {:?}: {:?}",
+                part as u8,
+                request.granularity,
+                found.iter().map(|(f, p)| (f.0, f.1, p.schedule.makespan())).collect::<Vec<_>>()
+            );
+        }
     }
     // Little is left to single tensors where layers were decided, and with many operators an evaluation takes long.
     let patience = match (by_layer, request.problem.ops.len() > 2 * MANY_OPERATORS.get()) {

@@ -275,8 +275,9 @@ fn periods(alike: &[u32]) -> Vec<usize> {
         seen.iter().flatten().for_each(|&at| *often.entry(tick - at).or_default() += 1);
         *seen = [Some(tick), seen[0], seen[1]];
     }
-    let is_period =
-        |&(period, count): &(usize, usize)| period >= SHORTEST && count + 1 >= period / 2 && 2 * period <= alike.len();
+    let is_period = |&(period, count): &(usize, usize)| {
+        period >= SHORTEST && count + 1 >= period / 2 && 2 * period <= alike.len()
+    };
     let mut periods: Vec<(usize, usize)> = often.into_iter().filter(is_period).collect();
     periods.sort_by_key(|&(period, count)| (Reverse(count), period));
     periods.into_iter().take(PERIODS).map(|(period, _)| period).collect()

@@ -1,0 +1,197 @@
+//! The files of a call: the table of the arguments that name files to read and files to write, for all commands.
+
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use lmsc_onnx::Model;
+
+use crate::cli::StateArg;
+use crate::defaults::FILE;
+use crate::emit::same_file;
+use crate::run::generation;
+use crate::{Code, Error, external};
+
+/// Arguments that name files to read.
+const READ: [&str; 13] = [
+    "model",
+    "optimizer",
+    "original",
+    "rewritten",
+    "file",
+    "instance",
+    "profile",
+    "plan",
+    "weights",
+    "params",
+    "data",
+    "resume",
+    "feeds",
+];
+
+/// Arguments that name a target, which may be a file to read.
+const TARGETS: [&str; 2] = ["target", "gpu"];
+
+/// Arguments that name files to write.
+const WRITTEN: [&str; 11] = [
+    "output",
+    "report",
+    "save_plan",
+    "trace_plan",
+    "emit_instance",
+    "schedule",
+    "certificate",
+    "save_weights",
+    "save",
+    "out",
+    "trace",
+];
+
+/// A file that is read whole before the other takes its name, so that a call may go on from what it replaces.
+const GOES_ON: [(&str, &str); 2] = [("resume", "save"), ("weights", "save_weights")];
+
+/// A file that the call names.
+struct File {
+    argument: &'static str,
+    path: PathBuf,
+}
+
+/// The files of a call.
+pub(crate) struct CallFiles {
+    read: Vec<File>,
+    written: Vec<File>,
+    /// Whether the output may replace a file that is read.
+    force: bool,
+}
+
+impl CallFiles {
+    /// The files that the arguments of a call name.
+    pub(crate) fn of(matches: &ArgMatches) -> CallFiles {
+        let matches = matches.subcommand().map_or(matches, |(_, of_command)| of_command);
+        let named = |ids: &[&'static str]| -> Vec<File> {
+            let of = |argument: &'static str| {
+                let paths = matches.try_get_many::<PathBuf>(argument).ok().flatten().into_iter().flatten();
+                paths.map(move |path| File { argument, path: path.clone() })
+            };
+            ids.iter().copied().flat_map(of).collect()
+        };
+        let (mut read, mut written) = (named(&READ), named(&WRITTEN));
+        let states = matches.try_get_many::<StateArg>("state").ok().flatten().into_iter().flatten();
+        read.extend(states.filter_map(|state| match state {
+            StateArg::File(path) => Some(File { argument: "state", path: path.clone() }),
+            StateArg::None | StateArg::Pair(..) => None,
+        }));
+        for argument in TARGETS {
+            let targets = matches.try_get_many::<String>(argument).ok().flatten().into_iter().flatten();
+            read.extend(targets.map(|name| File { argument, path: name.into() }));
+        }
+        read.push(File { argument: FILE, path: FILE.into() });
+        let generations = matches.try_get_one::<u64>("keep").ok().flatten().copied().unwrap_or(1);
+        if let Some(save) = written.iter().find(|file| file.argument == "save").map(|file| file.path.clone())
+        {
+            let older = (1..generations).map(|number| generation(&save, number));
+            written.extend(older.map(|path| File { argument: "keep", path }));
+        }
+        let force = matches.try_get_one::<bool>("force").ok().flatten().is_some_and(|force| *force);
+        CallFiles { read, written, force }
+    }
+
+    /// Refuses a call that would write a file that it reads, also through links, or one file twice.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`](crate::ErrorKind) with both.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        for (index, written) in self.written.iter().enumerate() {
+            if let Some(other) =
+                self.written[..index].iter().find(|other| is_same(&other.path, &written.path))
+            {
+                let message = format!(
+                    "{} and {} would both write {}",
+                    option(other.argument),
+                    option(written.argument),
+                    written.path.display()
+                );
+                return Err(Error::new(Code::File, message).with_help("name two files"));
+            }
+            let is_forced = written.argument == "output" && self.force;
+            let may = |read: &File| is_forced || GOES_ON.contains(&(read.argument, written.argument));
+            let replaced = |read: &&File| !may(read) && is_same(&read.path, &written.path);
+            if let Some(read) = self.read.iter().find(replaced) {
+                return Err(replaces(&written.path, &read.path, written.argument == "output"));
+            }
+            self.holds_no_weights(&written.path)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses to write a file with the weights of a model that is read.
+    fn holds_no_weights(&self, written: &Path) -> Result<(), Error> {
+        if !written.is_file() {
+            return Ok(());
+        }
+        let is_model =
+            |file: &&File| ["model", "optimizer", "original", "rewritten"].contains(&file.argument);
+        for file in self.read.iter().filter(is_model).filter(|file| !crate::load::is_text(&file.path)) {
+            // A file that is no model is refused where it is read.
+            if let Ok(model) = Model::open(&file.path) {
+                external::check_not_data(&model, written)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The error of a file that would be replaced though it is read.
+pub(crate) fn replaces(written: &Path, read: &Path, can_force: bool) -> Error {
+    let message = format!("writing {} would replace {}, which is read", written.display(), read.display());
+    let help = if can_force {
+        "write to another file, or add --force to replace it"
+    } else {
+        "write to another file"
+    };
+    Error::new(Code::File, message).with_help(help)
+}
+
+/// The option in messages.
+fn option(argument: &str) -> String {
+    format!("--{}", argument.replace('_', "-"))
+}
+
+/// Whether the paths name one file, also one that is not there yet. Pipes and devices may be named twice.
+fn is_same(a: &Path, b: &Path) -> bool {
+    if a == Path::new("-") || b == Path::new("-") {
+        return a == b;
+    }
+    let is_special = |path: &Path| path.metadata().is_ok_and(|it| !it.is_file());
+    if is_special(a) || is_special(b) {
+        return false;
+    }
+    let place = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some((folder.canonicalize().ok()?, path.file_name()?.to_owned()))
+    };
+    same_file(a, b) || matches!((place(a), place(b)), (Some(a), Some(b)) if a == b)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::any::TypeId;
+
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn every_argument_that_is_a_path_is_in_the_table() {
+        let main = Cli::command();
+        for command in main.get_subcommands().chain([&main]) {
+            for argument in command.get_arguments() {
+                let is_path = argument.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+                let name = argument.get_id().as_str();
+                // The folder of `lmsc man` is none of a call with other files.
+                let is_known = READ.contains(&name) || WRITTEN.contains(&name) || name == "folder";
+                assert!(!is_path || is_known, "{} {name}", command.get_name());
+            }
+        }
+    }
+}
