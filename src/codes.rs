@@ -61,6 +61,12 @@ pub enum Code {
     Values,
     /// A graph cannot be written in a form.
     Form,
+    /// A step of PyTorch cannot be written as one graph.
+    Capture,
+    /// An operator of PyTorch has no translation.
+    Translation,
+    /// Objects of PyTorch were changed where the step has newer values.
+    Stale,
     /// A signal ended a run.
     Interrupted,
     /// A graph computes forward alone.
@@ -70,7 +76,7 @@ pub enum Code {
     /// A model has a fault that can be done without.
     Fault,
     /// Another program has rewritten a file, and its plan is gone.
-    Stale,
+    Rewritten,
     /// Another program has left half of a swap.
     HalfSwaps,
     /// State was paired by names.
@@ -374,6 +380,40 @@ every operator has an expansion in StableHLO.
 What to do:
 - Start from the .onnx file, or write text: -o out.lms.
 "},
+    Explained { code: Code::Capture, number: "LMS0220", title: "a step of PyTorch cannot be written as one graph", text: "\
+`lmsc.torch` runs the module, the loss and the optimizer once, without elements, and writes down what was run. A
+graph holds tensors and operators only. It cannot hold a decision that depends on the value of a tensor, a size that
+does, a number that Python counts or draws in each step, or what a list or a global variable keeps from step to step.
+The message names the line and the remedy.
+
+    net.py:12: the step draws random numbers from `numpy.random`, which would be the same in all steps
+
+What to do:
+- Keep what changes from step to step in a tensor: register_buffer in the module, or an element of the batch.
+- Take decisions outside of the step, or with torch.where.
+- A first step that is another one than the rest: run it in PyTorch before.
+"},
+    Explained { code: Code::Translation, number: "LMS0221", title: "an operator of PyTorch has no translation", text: "\
+Each operator that PyTorch runs in a step is written with operators of ONNX. The message names the operator, and the
+line that runs it.
+
+    net.py:12: there is no translation to ONNX for `linalg_eigh`; write this part with other operators
+
+What to do:
+- Write this part with other operators, or take it out of the step: what needs no gradient can be computed before,
+  and given as a part of the batch.
+"},
+    Explained { code: Code::Stale, number: "LMS0222", title: "tensors were written in PyTorch where the step has newer values", text: "\
+A TrainStep keeps parameters, buffers and the optimizer's state, and copies them back when `sync()` is called, or when
+the module is called, saved or copied. A tensor that is written in PyTorch in between would mix old values and new
+ones.
+
+    `head.weight` was written in PyTorch after step 10, whose values are in the step
+
+What to do:
+- Call `sync()` before tensors are written. The next step takes them over.
+- Call `load()` after it where all of them were written, as by load_state_dict.
+"},
     Explained { code: Code::Interrupted, number: "LMS0301", title: "a signal ended the run", text: "\
 Ctrl-C or another signal ended the run between two steps. With --save, what was computed until then is saved.
 
@@ -405,7 +445,7 @@ lmsc has to pass over. The message names the node or the tensor.
 What to do:
 - Export the model again, with a later version of the exporter.
 "},
-    Explained { code: Code::Stale, number: "LMS0404", title: "a warning: another program has rewritten the file, and its addresses are not used", text: "\
+    Explained { code: Code::Rewritten, number: "LMS0404", title: "a warning: another program has rewritten the file, and its addresses are not used", text: "\
 The file was planned by lmsc and changed afterwards, so that its addresses do not hold. It computes the same, but
 holds no memory bound until it is planned again.
 

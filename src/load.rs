@@ -476,7 +476,7 @@ pub(crate) fn onnx(
     let stated = stated(path, &model, &binding.state)?;
     let notices =
         lmsc_onnx::settle(&mut graph, &stated).map_err(|e| Error::of_file(Code::State, path, &e))?;
-    warnings.extend(check_without_stale(&mut graph).map_err(|e| invalid(path, &e))?.map(of(Code::Stale)));
+    warnings.extend(check_without_stale(&mut graph).map_err(|e| invalid(path, &e))?.map(of(Code::Rewritten)));
     warnings.extend(half_swaps.into_iter().map(of(Code::HalfSwaps)));
     // The written file has no known faults, and lists the state and the values that the call sets.
     let edited = gathered

@@ -89,7 +89,7 @@ def _one(name: str, value: Any, expected: str | None, gpu: int | None) -> tuple[
                 # Its owner copies what is on a GPU to the host; NumPy asks for that from 2.1 on.
                 array = np.from_dlpack(value) if on_host else np.from_dlpack(value, device="cpu")
             else:
-                array = np.asarray(value, None if expected is None else dtype_of(expected))
+                array = _of_numbers(value, None if expected is None else dtype_of(expected))
             if array.dtype.name not in _ELEMENTS:
                 raise InputError(f"elements of {array.dtype} have no counterpart in ONNX")
             element, shape = _ELEMENTS[array.dtype.name], list(array.shape)
@@ -97,8 +97,20 @@ def _one(name: str, value: Any, expected: str | None, gpu: int | None) -> tuple[
         return element, shape, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
     except InputError as error:
         raise InputError(f"`{name}`: {error}") from error
-    except (TypeError, ValueError, BufferError, RuntimeError) as error:
+    except (TypeError, ValueError, OverflowError, BufferError, RuntimeError) as error:
         raise InputError(f"`{name}` is no array: {error}") from error
+
+
+def _of_numbers(value: Any, dtype: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
+    """Numbers and lists of them, with the type that is expected, if they are numbers of its kind."""
+    array = np.asarray(value)
+    if dtype is None or array.dtype == dtype:
+        return array
+    if dtype.kind in "biu" and array.dtype.kind in "fc" and not np.array_equal(array, np.trunc(array.real)):
+        raise InputError(f"{value!r:.60} are not numbers of {dtype}; round them")
+    if dtype.kind == "b" and array.dtype.kind in "iu" and not np.isin(array, (0, 1)).all():
+        raise InputError(f"{value!r:.60} are not truth values")
+    return np.asarray(value, dtype)
 
 
 def _is_tensor(value: Any) -> bool:

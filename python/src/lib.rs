@@ -46,6 +46,7 @@ fn named(arguments: Vec<OsString>) -> impl Iterator<Item = OsString> {
 /// The extension module.
 #[pymodule]
 fn _lmsc(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    worker::loaded();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     errors::add(module)?;
     module.add_class::<compiled::Compiled>()?;

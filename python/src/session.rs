@@ -149,6 +149,7 @@ impl Session {
     fn step<'py>(&self, py: Python<'py>, given: Vec<Given>, fetch: Vec<String>) -> PyResult<Vec<Got<'py>>> {
         let taken = taken(py, given)?;
         let outputs = self.call(py, move |session| {
+            fetch.iter().try_for_each(|name| session.type_of(name).map(drop))?;
             session.advance(taken.iter().map(|one| (&*one.name, &one.ty, one.bytes.input())))?;
             let get = |name: String| Ok((name.clone(), session.get(&name)?));
             fetch.into_iter().map(get).collect::<Result<Vec<_>, Error>>()

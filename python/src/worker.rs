@@ -2,13 +2,15 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process;
+use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use crate::errors::{InternalError, panicked};
+use crate::errors::{InputError, InternalError, panicked};
 
 /// How often a waiting thread looks for signals. A person does not notice half of it, and twice as much feels stuck.
 const LOOK: Duration = Duration::from_millis(50);
@@ -18,10 +20,28 @@ const STACK: usize = 8 << 20;
 
 type Panic = Box<dyn Any + Send>;
 
+/// The process that has loaded the module.
+static LOADED_BY: OnceLock<u32> = OnceLock::new();
+
+/// Notes the process. A child that is forked from it has none of its threads.
+pub(crate) fn loaded() {
+    _ = LOADED_BY.set(process::id());
+}
+
+/// In a forked child, threads for the kernels that the calling thread runs, which last as long as the value.
+fn threads_of_a_child() -> Option<rayon::ThreadPool> {
+    let is_child = LOADED_BY.get().is_some_and(|first| *first != process::id());
+    is_child.then(|| rayon::ThreadPoolBuilder::new().use_current_thread().build().ok()).flatten()
+}
+
 fn new_thread<R: Send + 'static>(
     name: &str,
     run: impl FnOnce() -> R + Send + 'static,
 ) -> PyResult<thread::JoinHandle<R>> {
+    let run = move || {
+        let _pool = threads_of_a_child();
+        run()
+    };
     let thread = thread::Builder::new().name(name.to_owned()).stack_size(STACK).spawn(run);
     thread.map_err(|why| InternalError::new_err(format!("the system does not give a thread: {why}")))
 }
@@ -102,10 +122,17 @@ pub(crate) struct Worker<T> {
     /// None while it is dropped.
     jobs: Option<Sender<Job<T>>>,
     thread: Option<thread::JoinHandle<()>>,
+    /// The process that has the thread.
+    process: u32,
 }
 
 impl<T> Drop for Worker<T> {
     fn drop(&mut self) {
+        if self.process != process::id() {
+            // The thread is not in this process, and may have held locks of the channel when it was forked.
+            std::mem::forget((self.jobs.take(), self.thread.take()));
+            return;
+        }
         // Without a sender the thread ends.
         drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {
@@ -136,7 +163,7 @@ impl<T: 'static> Worker<T> {
         };
         let thread = new_thread("lmsc session", run)?;
         let made = waited(py, receive, Some(&mut |_| Ok(())))?;
-        Ok(made.map(|facts| (Worker { jobs: Some(jobs), thread: Some(thread) }, facts)))
+        Ok(made.map(|facts| (Worker { jobs: Some(jobs), thread: Some(thread), process: process::id() }, facts)))
     }
 
     /// What `run` makes of the value, in its thread. A signal is looked for when it has ended.
@@ -148,6 +175,10 @@ impl<T: 'static> Worker<T> {
         py: Python<'_>,
         run: impl FnOnce(&mut T) -> R + Send + 'static,
     ) -> PyResult<R> {
+        if self.process != process::id() {
+            let message = "the session belongs to the process that this one was forked from; open another session here";
+            return Err(InputError::new_err(message));
+        }
         let (send, receive) = channel();
         let job = move |value: &mut T| _ = send.send(catch_unwind(AssertUnwindSafe(|| run(value))));
         let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send(Box::new(job)).is_ok());

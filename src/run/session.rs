@@ -231,8 +231,8 @@ impl Session {
         Ok(())
     }
 
-    /// Refuses a value that the step does not take.
-    fn takes(&self, name: &str, ty: Option<&TensorType>, bytes: InputBytes<'_>) -> Result<(), Error> {
+    /// Refuses a value that cannot be set.
+    fn check(&self, name: &str, ty: Option<&TensorType>, bytes: InputBytes<'_>) -> Result<(), Error> {
         let Some(expected) = self.settable.get(name) else {
             let instead =
                 words::instead(name, self.settable.keys().map(|name| &**name), "inputs and variables");
@@ -250,7 +250,7 @@ impl Session {
 
     /// Sets the value without a record in the checkpoint.
     fn put(&mut self, name: &str, ty: Option<&TensorType>, bytes: InputBytes<'_>) -> Result<(), Error> {
-        self.takes(name, ty, bytes)?;
+        self.check(name, ty, bytes)?;
         match bytes {
             InputBytes::Host(bytes) => self.runner.set(name, bytes)?,
             InputBytes::Gpu(at) => self.runner.set_within(name, at)?,
@@ -259,16 +259,24 @@ impl Session {
         Ok(())
     }
 
+    /// The type of what [`Session::get`] returns for this name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`](crate::ErrorKind) for an unknown name.
+    pub fn type_of(&self, name: &str) -> Result<&TensorType, Error> {
+        self.settable.get(name).or_else(|| self.outputs.get(name)).ok_or_else(|| {
+            let names = self.settable.keys().chain(self.outputs.keys()).map(|name| &**name);
+            let instead = words::instead(name, names, "values");
+            Error::new(Code::Values, format!("the step has no `{name}`; {instead}"))
+        })
+    }
+
     /// The value of an input, a variable, a constant or an output of the last step.
     ///
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind) for an unknown name.
     pub fn get(&mut self, name: &str) -> Result<TensorData, Error> {
-        let Some(ty) = self.settable.get(name).or_else(|| self.outputs.get(name)).cloned() else {
-            let names = self.settable.keys().chain(self.outputs.keys()).map(|name| &**name);
-            let instead = words::instead(name, names, "values");
-            return Err(Error::new(Code::Values, format!("the step has no `{name}`; {instead}")));
-        };
+        let ty = self.type_of(name)?.clone();
         let bytes = self.runner.get(name)?.unwrap_or_default();
         Ok(TensorData { ty, bytes })
     }
@@ -278,7 +286,7 @@ impl Session {
     ///
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind) if an input has the wrong name, type or size, or has no value;
-    /// [`ErrorKind::Refusal`](crate::ErrorKind) if the device fails.
+    /// [`ErrorKind::Refusal`](crate::ErrorKind) if the device fails. Where an input is refused, nothing has been set.
     pub fn step<'a, T: Into<Option<&'a TensorType>>>(
         &mut self,
         inputs: impl IntoIterator<Item = (&'a str, T, &'a [u8])>,
@@ -297,25 +305,18 @@ impl Session {
         inputs: impl IntoIterator<Item = (&'a str, T, B)>,
     ) -> Result<(), Error> {
         self.is_whole()?;
-        let mut counter = self.counter.clone();
-        let inputs: Vec<_> =
+        let given: Vec<(&str, Option<&TensorType>, InputBytes<'_>)> =
             inputs.into_iter().map(|(name, ty, bytes)| (name, ty.into(), bytes.into())).collect();
-        for &(name, ty, bytes) in &inputs {
-            self.takes(name, ty, bytes)?;
-        }
-        for (name, ty, bytes) in inputs {
+        given.iter().try_for_each(|&(name, ty, bytes)| self.check(name, ty, bytes))?;
+        self.lacks_nothing(&given.iter().map(|&(name, ..)| name).collect())?;
+        let mut counter = self.counter.clone();
+        for (name, ty, bytes) in given {
             self.put(name, ty, bytes)?;
             self.checkpoint.forget(name);
             counter = counter.filter(|counter| counter != name);
         }
         if let Some(counter) = counter {
             self.runner.set(&counter, &(self.runner.steps() as i64 + 1).to_le_bytes())?;
-        }
-        if let Some(first) = self.unset.first() {
-            let count = words::count(self.unset.len(), "value");
-            let kind = if self.variables.contains_key(first) { "variable" } else { "input" };
-            let message = format!("the step lacks {count}, the {kind} `{first}` first");
-            return Err(Error::new(Code::Values, message).with_help("set it before the step"));
         }
         self.is_broken = true;
         match self.runner.step() {
@@ -330,6 +331,16 @@ impl Session {
                 Err(not_ready(&Subject { path, device: self.device, planned_for }, other))
             }
         }
+    }
+
+    /// Refuses a step before which a value is neither set nor given.
+    fn lacks_nothing(&self, given: &BTreeSet<&str>) -> Result<(), Error> {
+        let mut missing = self.unset.iter().filter(|name| !given.contains(&***name));
+        let Some(first) = missing.next() else { return Ok(()) };
+        let count = words::count(1 + missing.count(), "value");
+        let kind = if self.variables.contains_key(first) { "variable" } else { "input" };
+        let message = format!("the step lacks {count}, the {kind} `{first}` first");
+        Err(Error::new(Code::Values, message).with_help("set it before the step"))
     }
 
     fn is_whole(&self) -> Result<(), Error> {
@@ -354,16 +365,15 @@ impl Session {
     /// Sets variables, and parameters that no step changes, by name.
     ///
     /// # Errors
-    /// As [`Session::set`]; then nothing is set, unless the device fails.
+    /// As [`Session::set`]; nothing is set then.
     pub fn load_state<'a, B: Into<InputBytes<'a>>>(
         &mut self,
         state: impl IntoIterator<Item = (&'a str, Option<&'a TensorType>, B)>,
     ) -> Result<(), Error> {
-        let state: Vec<_> = state.into_iter().map(|(name, ty, bytes)| (name, ty, bytes.into())).collect();
-        for (name, ty, bytes) in &state {
-            self.takes(name, *ty, *bytes)?;
-        }
-        state.into_iter().try_for_each(|(name, ty, bytes)| self.set(name, ty, bytes))
+        let given: Vec<(&str, Option<&TensorType>, InputBytes<'_>)> =
+            state.into_iter().map(|(name, ty, bytes)| (name, ty, bytes.into())).collect();
+        given.iter().try_for_each(|&(name, ty, bytes)| self.check(name, ty, bytes))?;
+        given.into_iter().try_for_each(|(name, ty, bytes)| self.set(name, ty, bytes))
     }
 
     /// Writes a safetensors file with everything that determines the next step, except the inputs of each step, as

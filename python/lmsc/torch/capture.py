@@ -303,7 +303,8 @@ class _Step:
                 with torch.no_grad():
                     p.grad = total.detach().clone()
                     for hook in behind:
-                        hook(p)
+                        if hook(p) is not None:
+                            raise CaptureError(f"a hook behind the gradient of `{n}` returns something, which PyTorch refuses")
                     total, p.grad = p.grad, None
             found.append(total)
         return found
@@ -411,6 +412,9 @@ class _Step:
         for module, key, _, now in saved.changed():
             if (id(vars(module)), key) in slots or key == "_compiled_call_impl":
                 continue
+            if isinstance(module, nn.RNNBase) and key.startswith("_flat_weight"):
+                # References to the parameters, which it makes anew for those of the trace.
+                continue
             label = f"{type(module).__name__}.{key}"
             if isinstance(now, Tensor):
                 if _depends_on_inputs(now):
@@ -481,7 +485,7 @@ def capture(
         raise CaptureError("the example is a tuple (input, …, target) or a dict of the model's keyword arguments")
     model, loss_fn = plain_module(model), plain_function(loss_fn)
     with LOCK:
-        refuse_unknown_gradients(model, optimizer)
+        refuse_unknown(optimizer)
         reach = reach_of(model, loss_fn, optimizer)
         saved = Saved(reach, model)
         kept = _optimizer_state(optimizer)
@@ -559,7 +563,7 @@ def plain_function(loss_fn: Callable[..., Any] | None) -> Callable[..., Any] | N
     return getattr(loss_fn, "_torchdynamo_orig_callable", loss_fn)
 
 
-def refuse_unknown_gradients(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+def refuse_unknown(optimizer: torch.optim.Optimizer) -> None:
     """Refuses settings under which PyTorch would do something else, or nothing."""
     if not torch.is_grad_enabled() or torch.is_inference_mode_enabled():
         raise CaptureError("gradients are switched off (no_grad or inference_mode) around the step; leave that block")

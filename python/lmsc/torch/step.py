@@ -19,10 +19,10 @@ import lmsc
 from lmsc import Compiled, InputError, Plan, Session
 from lmsc._progress import COMPILE, EXPORT, Choice, Progress
 
-from .capture import TRACING, Captured, batch_names, capture, plain_function, plain_module, reach_of, value_of
+from .capture import TRACING, Captured, batch_names, capture, plain_function, plain_module, reach_of, refuse_unknown, value_of
 from .errors import CaptureError, StaleError
 from .export import exported
-from .optimizers import number_of, update_of
+from .optimizers import Update, number_of, update_of
 from .reach import Ours, Watch, difference, fingerprint, tensors_in
 
 _Key = tuple[Any, ...]
@@ -127,6 +127,7 @@ class TrainStep:
         progress: Choice = None,
         **options: Any,
     ) -> None:
+        refuse_unknown(optimizer)
         self.model, self.loss_fn, self.optimizer = model, loss_fn, optimizer
         self._device, self._max_shapes, self._cache, self._progress = _device(device), max_shapes, cache, progress
         target = "host" if self._device == "host" else self._device.partition("+")[0].replace("cuda", "auto")
@@ -367,7 +368,9 @@ class TrainStep:
         else:
             # By way of the torch objects, since the optimizer may keep other things now.
             self._refresh()
-            shape = self._shapes.get(key) or self._planned(key, batch)
+            shape = self._shapes.get(key)
+            if shape is None or not self._has_form(shape.found):
+                shape = self._planned(key, batch)
             averages = {n for n, s in self._shape.found.state.items() if s.key == "ema" and n in self._session.variables}
             state, steps = {**self._present(shape.found), **self._session.get(averages)}, self._session.steps
         key, _ = self._key(batch)
@@ -424,9 +427,10 @@ class TrainStep:
                 continue
             p = own[of.owner]
             state = self.optimizer.state[p]
-            mine = {of.key: values[name]}
+            mine = {}
             if of.group in counters:
                 mine["step"] = counters[of.group].to(torch.get_default_dtype() if p.dtype != torch.float64 else torch.float64)
+            mine[of.key] = values[name]
             for key, tensor in mine.items():
                 have = state.get(key)
                 if isinstance(have, Tensor) and have.dtype == tensor.dtype and have.shape == tensor.shape:
@@ -443,17 +447,29 @@ class TrainStep:
 
     def load(self) -> None:
         """Takes parameters, buffers and the optimizer's state from the torch objects, after they were changed there."""
+        if not self._has_form(self._shape.found):
+            raise StaleError(
+                "the parameters of a group have had different numbers of steps, or the optimizer keeps other things than before; make another "
+                "TrainStep"
+            )
         fresh = self._present(self._shape.found)
         names = {*self._session.inputs, *self._session.variables}
         self._session.load_state({n: v for n, v in fresh.items() if n in names})
         self._is_stale = False
         self._rebase()
 
+    def _update(self) -> Update:
+        """How the optimizer updates now."""
+        names = {id(p): n for n, p in plain_module(self.model).named_parameters()}
+        return update_of(self.optimizer, names, compact=True, lr_input=True)
+
+    def _has_form(self, found: Captured) -> bool:
+        """Whether the optimizer keeps what it kept when the step was captured: one counter for a group, or one for each parameter."""
+        return {s.name for s in found.state.values() if s.key != "ema"} == set(self._update().state)
+
     def _present(self, found: Captured) -> dict[str, Tensor]:
         """The present values of the torch objects, by the names of the inputs of a step."""
-        names = {id(p): n for n, p in plain_module(self.model).named_parameters()}
-        update = update_of(self.optimizer, names, compact=True, lr_input=True)
-        real = found.tensors.all()
+        update, real = self._update(), found.tensors.all()
         values = {n: t.detach() for n, t in real.items()}
         for name, of in found.state.items():
             value = value_of(update.state[of.name], real) if of.name in update.state else None
