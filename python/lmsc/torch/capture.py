@@ -22,7 +22,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 
-from .composites import PATCHED, REPLACED
+from .composites import REPLACED, methods_replaced
 from .errors import CaptureError, capture_error
 from .gradients import lowering_table, tracing_table
 from .optimizers import StateTensor, Update, _compiling, update_of
@@ -89,7 +89,7 @@ def _tracing() -> Iterator[None]:
                 if n.startswith("_checkpoint_without_reentrant_gen")
             ),
             mock.patch.object(checkpoint.CheckpointFunction, "apply", run),
-            *(mock.patch.object(*patch) for patch in PATCHED),
+            methods_replaced(),
             warnings.catch_warnings(),
         ):
             stack.enter_context(context)
