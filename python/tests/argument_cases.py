@@ -325,6 +325,8 @@ def cases_of(overload: Any) -> Iterator[Case]:
             if str(argument.type) == "Optional[Tensor]" and base.get(argument.name) is not None:
                 yield Case(overload, {**base, argument.name: None}, argument.name)
         tensors = [k for k, v in base.items() if isinstance(v, Tensor)]
+        if "topk" in str(overload):
+            continue  # which of equal elements PyTorch takes is its own choice
         for name in tensors[:1]:
             x = base[name]
             if x.is_floating_point():

@@ -126,7 +126,7 @@ def compare(cases: list[Case], standard: bool, tally: Tally) -> None:
             gradient = grads[name] if grads[name] is not None else torch.zeros_like(params[name])
             update = torch.where(gradient.isfinite() & params[name].isfinite(), params[name].detach() - gradient, gradient)
             have = torch.from_numpy(np.array(after[name])).reshape(update.shape)
-            kept = update.isfinite()
+            kept = update.isfinite() & params[name].isfinite()
             problems += _differs(f"gradient of {name}", update[kept], have[kept])
         if problems:
             tally.wrong.append(f"{case} ({case.tried}): {'; '.join(problems)}")

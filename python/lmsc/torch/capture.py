@@ -23,7 +23,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 
-from .composites import PATCHED, REPLACED
+from .composites import REPLACED, methods_replaced
 from .errors import CaptureError, capture_error
 from .gradients import lowering_table, tracing_table
 from .optimizers import LOCK, StateTensor, Update, _compiling, hooks_of, update_of
@@ -146,10 +146,7 @@ def _tracing() -> Iterator[None]:
                 if n.startswith("_checkpoint_without_reentrant_gen")
             ),
             mock.patch.object(checkpoint.CheckpointFunction, "apply", only_here(checkpoint.CheckpointFunction.apply, run)),
-            *(
-                mock.patch.object(owner, name, only_here(getattr(owner, name), value) if callable(value) else value)
-                for owner, name, value in PATCHED
-            ),
+            methods_replaced(),
             warnings.catch_warnings(),
         ):
             stack.enter_context(context)

@@ -6,7 +6,10 @@ are those of their parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -178,8 +181,9 @@ def gaussian_nll_loss(
 
 def _batch_norm_forward(self: Any, input: Tensor) -> Tensor:
     """As `torch.nn.BatchNorm2d` and its siblings, also for the average over all batches, whose count is a tensor."""
+    original = _METHODS[0][2]
     if self.momentum is not None or not self.track_running_stats or not self.training:
-        return _BATCH_NORM(self, input)
+        return original(self, input)
     self._check_input_dim(input)
     self.num_batches_tracked.add_(1)
     axes = [k for k in range(input.dim()) if k != 1]
@@ -198,14 +202,53 @@ def _distribution(self: Any, batch_shape: Any = torch.Size(), event_shape: Any =
     self._batch_shape, self._event_shape = batch_shape, event_shape
 
 
-_BATCH_NORM = torch.nn.modules.batchnorm._BatchNorm.forward
+def _unchecked(self: Any, value: Any) -> None:
+    """In place of the check of a sample."""
 
-PATCHED: list[tuple[Any, str, Any]] = [
-    (torch.nn.modules.batchnorm._BatchNorm, "forward", _batch_norm_forward),
-    (torch.distributions.Distribution, "__init__", _distribution),
-    (torch.distributions.Distribution, "_validate_args", False),
+
+_Distribution, _BatchNorm = torch.distributions.Distribution, torch.nn.modules.batchnorm._BatchNorm
+_METHODS: list[tuple[Any, str, Callable[..., Any], Callable[..., Any]]] = [
+    (_BatchNorm, "forward", _BatchNorm.forward, _batch_norm_forward),
+    (_Distribution, "__init__", _Distribution.__init__, _distribution),
+    (_Distribution, "_validate_sample", _Distribution._validate_sample, _unchecked),
 ]
-"""Attributes that other values stand for while a step is traced: methods that read numbers from tensors, or check values."""
+"""Methods that read numbers from tensors, or check values: owner, name, the method, and the function that stands for it."""
+
+_THREADS: dict[int, int] = {}
+"""By thread that traces a step, the depth of its calls of `methods_replaced`."""
+_LOCK = threading.Lock()
+
+
+def _switch(original: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that is `other` in threads that trace a step, and itself in all others."""
+
+    @functools.wraps(original)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return (other if threading.get_ident() in _THREADS else original)(*args, **kwargs)
+
+    return method
+
+
+@contextlib.contextmanager
+def methods_replaced() -> Iterator[None]:
+    """Lets other functions stand for the methods of `_METHODS`, in this thread. The last thread to leave puts them back."""
+    me = threading.get_ident()
+    with _LOCK:
+        if not _THREADS:
+            for owner, name, original, other in _METHODS:
+                setattr(owner, name, _switch(original, other))
+        _THREADS[me] = _THREADS.get(me, 0) + 1
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _THREADS[me] -= 1
+            if not _THREADS[me]:
+                del _THREADS[me]
+            if not _THREADS:
+                for owner, name, original, _ in _METHODS:
+                    setattr(owner, name, original)
+
 
 REPLACED: dict[Any, Callable[..., Any]] = {
     F.one_hot: one_hot,

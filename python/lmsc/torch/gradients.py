@@ -470,6 +470,7 @@ def lowering_table(compact: bool) -> dict[Any, Callable[..., Any]]:
         aten.softshrink_backward.default: lambda dy, x, lambd: torch.where(x.abs() <= lambd, 0.0, dy),
         aten.copysign.Tensor: lambda x, y: torch.where((y < 0) | (y.reciprocal() < 0), -x.abs(), x.abs()),
         aten.hypot.default: hypot,
+        aten.exp2.default: lambda x: torch.pow(2.0, x),
         aten.upsample_nearest2d_backward.default: upsample_nearest2d_backward,
         aten.unfold.default: unfold,
         aten.bucketize.Tensor: bucketize,

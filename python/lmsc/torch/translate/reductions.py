@@ -72,6 +72,8 @@ def arg(t: Translator, n: Node, x: Node, dim: int | None = None, keepdim: bool =
 
 @op("any", "all")
 def any_(t: Translator, n: Node, x: Node, dim: Any = None, keepdim: bool = False) -> str:
+    if not t.meta(x).numel():
+        return t.b.node("Expand", t.value(".all." in str(n.target), t.dtype(n)), t.b.ints(t.shape(n)))
     v = t.cast(t.value(x, torch.bool), torch.int32)
     if dim == [] and t.shape(n) == t.shape(x):
         return t.cast(v, t.dtype(n))
