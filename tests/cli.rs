@@ -105,7 +105,7 @@ fn quiet_verbose_and_colored() {
     let last = wrote.lines().next_back().map(|line| bench.anonymous(line));
     assert_eq!(last, Some(format!("wrote     @/out.onnx, {size}")));
     let colored = bench.run(&format!("{call} --color always"));
-    assert!(colored.stderr.starts_with("lmsc: \x1b[1;33mwarning:\x1b[0m "), "{colored:?}");
+    assert!(colored.stderr.starts_with("lmsc: \x1b[1;33mwarning[LMS0402]:\x1b[0m "), "{colored:?}");
     assert!(bench.run("--color always --bugdet").stderr.contains("\x1b["));
     assert!(!bench.run("--color never --bugdet").stderr.contains("\x1b["));
 }
