@@ -954,3 +954,25 @@ fn a_folder_that_may_not_be_written_to() {
         assert_eq!((outcome.code, left), (0, 1), "{outcome:?}");
     }
 }
+
+#[test]
+fn control_characters_of_names_never_reach_a_terminal() {
+    let bench = Bench::new();
+    let text = "g (float[2] \"x\u{1b}[31m\u{9b}\") => (float[2] \"y\u{202e}\") {\n\
+                [\"n\u{1b}]0;title\u{7}\"] float[2] \"y\u{202e}\" = Relu(\"x\u{1b}[31m\u{9b}\")\n}\n";
+    bench.write("g.lms", text);
+    for command in [
+        "inspect @/g.lms",
+        "@/g.lms --target host --budget 0.9x -v",
+        "launches @/g.lms",
+        "inspect @/g.lms --json",
+    ] {
+        let outcome = bench.run(command);
+        let said = format!("{}{}", outcome.stderr, String::from_utf8_lossy(&outcome.stdout));
+        let hidden = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+        assert!(!said.contains(hidden), "{command}: {said:?}");
+    }
+    bench.write("g.lms", "g (float[2] \"x\\nproof: equal\") => (float[2] y) {\n[n] float[2] y = Relu(\"x\\nproof: equal\")\n}\n");
+    let outcome = bench.run("inspect @/g.lms");
+    assert!(outcome.code == 2 && !outcome.stderr.contains("\nproof"), "{outcome:?}");
+}
