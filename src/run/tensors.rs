@@ -187,9 +187,10 @@ impl Tensors {
 fn damage(path: &Path, damaged: String) -> Error {
     let error = Error::in_file(Code::Malformed, path, damaged);
     let before = generation(path, 1);
-    match before.is_file() {
-        true => error.with_help(format!("the checkpoint before it is {}", before.display())),
-        false => error.with_help("take another checkpoint; --keep 2 keeps the one before the last"),
+    if before.is_file() {
+        error.with_help(format!("the checkpoint before it is {}", before.display()))
+    } else {
+        error.with_help("take another checkpoint; --keep 2 keeps the one before the last")
     }
 }
 
