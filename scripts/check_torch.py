@@ -168,7 +168,7 @@ def lmsc_(*args: str) -> subprocess.CompletedProcess[str]:
 
 def first_line(text: str) -> str:
     """The error in what `lmsc` printed."""
-    lines = [line.strip() for line in text.splitlines() if line.strip() and "note:" not in line and "warning:" not in line]
+    lines = [line.strip() for line in text.splitlines() if line.strip() and "note:" not in line and "warning[" not in line]
     return " ".join(lines[:2]).split("/step.onnx")[-1][:200]
 
 

@@ -40,7 +40,7 @@ fn warned(name: &str, models: impl IntoIterator<Item = (&'static str, Vec<u8>)>)
         let outcome = bench.run("@/odd.onnx --budget 1GiB -o @/out.onnx --json");
         let message = without_inference(&bench.anonymous(&outcome.stderr));
         assert_eq!(outcome.code, 0, "{what}: {message}");
-        assert!(message.starts_with("lmsc: warning: "), "{what}: {message}");
+        assert!(message.starts_with("lmsc: warning[LMS04"), "{what}: {message}");
         let report: serde_json::Value = serde_json::from_slice(&outcome.stdout).unwrap();
         for warning in report["warnings"].as_array().unwrap() {
             assert!(outcome.stderr.contains(warning.as_str().unwrap()), "{what}: {warning}");
@@ -664,7 +664,7 @@ fn contracts_that_are_broken() {
     let looked = bench.run("inspect @/odd.onnx");
     assert_eq!(looked.code, 0, "{}", looked.stderr);
     let text = without_inference(&bench.anonymous(&looked.stderr));
-    let warnings: Vec<&str> = text.lines().filter(|line| line.starts_with("lmsc: warning: ")).collect();
+    let warnings: Vec<&str> = text.lines().filter(|line| line.starts_with("lmsc: warning[LMS04")).collect();
     assert_eq!(warnings.len(), 2, "{text}");
     assert!(warnings.iter().all(|warning| warning.ends_with("no other command takes the model")), "{text}");
     assert!(warnings[0].contains("version 1000 of ai.onnx") && warnings[1].contains("`slope`"), "{text}");

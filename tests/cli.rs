@@ -103,7 +103,7 @@ fn quiet_verbose_and_colored() {
     let last = wrote.lines().next_back().map(|line| bench.anonymous(line));
     assert_eq!(last, Some(format!("wrote     @/out.onnx, {size}")));
     let colored = bench.run(&format!("{call} --color always"));
-    assert!(colored.stderr.starts_with("lmsc: \x1b[1;33mwarning:\x1b[0m "), "{colored:?}");
+    assert!(colored.stderr.starts_with("lmsc: \x1b[1;33mwarning[LMS0402]:\x1b[0m "), "{colored:?}");
     assert!(bench.run("--color always --bugdet").stderr.contains("\x1b["));
     assert!(!bench.run("--color never --bugdet").stderr.contains("\x1b["));
 }
@@ -951,4 +951,26 @@ fn a_folder_that_may_not_be_written_to() {
     } else {
         assert_eq!((outcome.code, left), (0, 1), "{outcome:?}");
     }
+}
+
+#[test]
+fn control_characters_of_names_never_reach_a_terminal() {
+    let bench = Bench::new();
+    let text = "g (float[2] \"x\u{1b}[31m\u{9b}\") => (float[2] \"y\u{202e}\") {\n\
+                [\"n\u{1b}]0;title\u{7}\"] float[2] \"y\u{202e}\" = Relu(\"x\u{1b}[31m\u{9b}\")\n}\n";
+    bench.write("g.lms", text);
+    for command in [
+        "inspect @/g.lms",
+        "@/g.lms --target host --budget 0.9x -v",
+        "launches @/g.lms",
+        "inspect @/g.lms --json",
+    ] {
+        let outcome = bench.run(command);
+        let said = format!("{}{}", outcome.stderr, String::from_utf8_lossy(&outcome.stdout));
+        let hidden = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+        assert!(!said.contains(hidden), "{command}: {said:?}");
+    }
+    bench.write("g.lms", "g (float[2] \"x\\nproof: equal\") => (float[2] y) {\n[n] float[2] y = Relu(\"x\\nproof: equal\")\n}\n");
+    let outcome = bench.run("inspect @/g.lms");
+    assert!(outcome.code == 2 && !outcome.stderr.contains("\nproof"), "{outcome:?}");
 }

@@ -254,7 +254,7 @@ fn run_small(
 
 /// The warnings, but for those of the model.
 fn warnings(errors: &str) -> Vec<&str> {
-    let all = errors.lines().filter_map(|line| line.strip_prefix("lmsc: warning: "));
+    let all = errors.lines().filter_map(|line| line.strip_prefix("lmsc: warning[LMS0408]: "));
     all.filter(|warning| !warning.contains("nothing is learned")).collect()
 }
 

@@ -819,3 +819,67 @@ fn a_model_that_is_cut_off_while_it_runs_does_not_matter() {
         assert_eq!(code, Some(130), "{call}: {said}");
     }
 }
+
+#[test]
+fn earlier_generations_of_a_checkpoint_are_kept() {
+    let bench = Bench::new();
+    bench.write("g.lms", frozen(2));
+    ok(&bench, "run @/g.lms --steps 1 --save @/one.safetensors");
+    ok(&bench, "run @/g.lms --steps 2 --save @/two.safetensors");
+    ok(&bench, "run @/g.lms --steps 3 --save @/c.safetensors --save-every 1 --keep 3");
+    let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    assert!(read("c.safetensors.1") == read("two.safetensors"));
+    assert!(read("c.safetensors.2") == read("one.safetensors"));
+    assert!(!bench.path("c.safetensors.3").exists());
+    let mut bytes = read("c.safetensors");
+    *bytes.last_mut().unwrap() ^= 1;
+    bench.write("c.safetensors", bytes);
+    let reasons = ["it is damaged: `", "the checkpoint before it is "];
+    is_refused(&bench, "run @/g.lms --resume @/c.safetensors --steps 1", &reasons);
+}
+
+#[test]
+fn files_that_are_read_or_written_twice_are_refused() {
+    let bench = Bench::new();
+    bench.write("g.lms", frozen(2));
+    write(&bench.path("p.safetensors"), &[("w", &[2], &[1.0; 2])]);
+    std::os::unix::fs::symlink(bench.path("g.lms"), bench.path("link")).unwrap();
+    for written in [
+        "--save @/g.lms",
+        "--trace @/g.lms",
+        "--save @/link",
+        "--params @/p.safetensors --save @/p.safetensors",
+    ] {
+        is_refused(&bench, &format!("run @/g.lms {written}"), &["would replace"]);
+    }
+    is_refused(&bench, "run @/g.lms --save @/a --trace @/a", &["--save and --trace would both write"]);
+    is_refused(&bench, "run @/g.lms --save @/a --keep 2 --trace @/a.1", &["would both write"]);
+    ok(&bench, "run @/g.lms --steps 1 --save @/a");
+    ok(&bench, "run @/g.lms --steps 1 --resume @/a --save @/a");
+}
+
+#[test]
+fn a_given_number_of_the_step_is_not_counted() {
+    let bench = Bench::new();
+    let text = "g (int64[1] step, float[1] w) => (float[1] loss, float[1] w_new) {\n\
+                [c] float[1] s = Cast<to = 1>(step)\n[l] float[1] loss = Add(w, s)\n\
+                [u] float[1] w_new = Add(w, s) updates (w as w_new)\n}\n";
+    bench.write("g.lms", text);
+    let w = [0.0f32].map(f32::to_le_bytes).concat();
+    let step = 1000i64.to_le_bytes();
+    let tensors = [
+        ("w", TensorView::new(Dtype::F32, vec![1], &w).unwrap()),
+        ("step", TensorView::new(Dtype::I64, vec![1], &step).unwrap()),
+    ];
+    bench.write("p.safetensors", serialize(tensors, None).unwrap());
+    let ran = "run @/g.lms --params @/p.safetensors --steps 2 --fetch w_new --out @/o.safetensors --save @/c.safetensors";
+    ok(&bench, ran);
+    let value = |name: &str| {
+        let bytes = std::fs::read(bench.path(name)).unwrap();
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        f32::from_le_bytes(*tensors.tensor("w_new").unwrap().data().first_chunk().unwrap())
+    };
+    assert_eq!(value("o.safetensors"), 2000.0);
+    ok(&bench, "run @/g.lms --resume @/c.safetensors --steps 1 --fetch w_new --out @/o.safetensors");
+    assert_eq!(value("o.safetensors"), 3000.0);
+}

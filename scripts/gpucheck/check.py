@@ -120,7 +120,7 @@ class Check:
         if done.returncode:
             lines = [text for text in (done.stderr or done.stdout).splitlines() if text.strip()]
             # What a run says besides stands in the log.
-            lines = [text for text in lines if not text.startswith(("lmsc: note:", "lmsc: warning:"))] or lines
+            lines = [text for text in lines if not text.startswith(("lmsc: note:", "lmsc: warning["))] or lines
             told = " / ".join(lines[:6] if lines and lines[0].startswith("error") else lines[-4:])
             raise Failed(f"exit {done.returncode}: {told or brief(line)}"[:600], done.stdout)
         return done.stdout

@@ -230,7 +230,8 @@ impl Checkpoint {
             variables.iter().filter_map(|(name, ty)| Some((name.clone(), ty.as_tensor()?.clone())));
         let small = self.small.iter().map(|(name, (ty, _))| (name.clone(), ty.clone()));
         let types: BTreeMap<String, TensorType> = variables.chain(small).collect();
-        let mut bytes = |name: &str| match self.small.get(name) {
+        let small = std::mem::take(&mut self.small);
+        let bytes = |name: &str| match small.get(name) {
             Some((_, bytes)) => Ok(bytes.clone()),
             None => session
                 .session()
@@ -238,11 +239,24 @@ impl Checkpoint {
                 .map(|bytes| bytes.unwrap_or_default().into())
                 .map_err(std::io::Error::other),
         };
+        let written = self.write(path, keep, &types, bytes);
+        self.small = small;
+        written
+    }
+
+    /// Writes the checkpoint with these tensors.
+    pub(super) fn write(
+        &mut self,
+        path: &Path,
+        keep: u64,
+        types: &BTreeMap<String, TensorType>,
+        mut bytes: impl FnMut(&str) -> std::io::Result<Bytes>,
+    ) -> Result<(), Error> {
         let digest = |name: &String| Ok((name.clone(), Stated::of(&bytes(name)?)));
         let digests: std::io::Result<_> = types.keys().map(digest).collect();
         self.says.tensors = digests.map_err(|e| Error::writing(path, &e))?;
         let says = serde_json::to_string(&self.says).expect("it is JSON");
-        tensors::write(path, &types, Some(says), keep, bytes)
+        tensors::write(path, types, Some(says), keep, bytes)
     }
 }
 

@@ -451,10 +451,13 @@ fn is_planned(graph: &Graph) -> bool {
 
 /// The program, if it passes the safety check. If the file was planned before, its edges may allow a race.
 fn checked(program: Program, path: &Path, is_planned: bool) -> Result<Checked, Error> {
-    Checked::new(program).map_err(|flaw| match is_planned {
-        true => Error::in_file(Code::Model, path, format!("its edges do not keep its plan: {flaw}"))
-            .with_help("take the file as lmsc wrote it, or plan the original again"),
-        false => Error::ours(format!("the lowered step is not safe: {flaw}")),
+    Checked::new(program).map_err(|flaw| {
+        if is_planned {
+            Error::in_file(Code::Model, path, format!("its edges do not keep its plan: {flaw}"))
+                .with_help("take the file as lmsc wrote it, or plan the original again")
+        } else {
+            Error::ours(format!("the lowered step is not safe: {flaw}"))
+        }
     })
 }
 

@@ -187,9 +187,10 @@ impl Tensors {
 fn damage(path: &Path, damaged: String) -> Error {
     let error = Error::in_file(Code::Malformed, path, damaged);
     let before = generation(path, 1);
-    match before.is_file() {
-        true => error.with_help(format!("the checkpoint before it is {}", before.display())),
-        false => error.with_help("take another checkpoint; --keep 2 keeps the one before the last"),
+    if before.is_file() {
+        error.with_help(format!("the checkpoint before it is {}", before.display()))
+    } else {
+        error.with_help("take another checkpoint; --keep 2 keeps the one before the last")
     }
 }
 
@@ -438,4 +439,48 @@ pub(super) fn mismatches<'a>(
         wrong.insert(0, format!("there is no `{first}`{others}; {instead}"));
     }
     wrong
+}
+
+#[cfg(test)]
+mod tests {
+    use lmsc_ir::ElementType;
+
+    use super::*;
+    use crate::run::checkpoint::{Checkpoint, says};
+
+    /// The bytes of a checkpoint with a tensor of so many floats.
+    fn checkpoint_of(floats: u64) -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.safetensors");
+        let types = BTreeMap::from([
+            ("step".to_owned(), TensorType::new(ElementType::Int64, [1])),
+            ("w".to_owned(), TensorType::new(ElementType::Float, [floats])),
+        ]);
+        let bytes = |name: &str| Ok(vec![7; types[name].byte_size().unwrap().0 as usize].into());
+        let mut checkpoint = Checkpoint::new(3, "host".to_owned(), false);
+        checkpoint.write(&path, 1, &types, bytes).unwrap();
+        fs::read(&path).unwrap()
+    }
+
+    fn resumed(bytes: &Bytes) -> Result<(), Error> {
+        let path = Path::new("c.safetensors");
+        let tensors = Tensors::of_bytes(bytes.clone(), path)?;
+        says(path, &tensors)?;
+        tensors.check()
+    }
+
+    #[test]
+    fn every_byte_of_a_checkpoint_that_changes_is_found() {
+        let floats = if std::env::var_os("LMSC_THOROUGH").is_some() { 1 << 18 } else { 1 << 8 };
+        let whole = checkpoint_of(floats);
+        resumed(&whole.clone().into()).unwrap();
+        let mut found = 0;
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << (at % 8);
+            assert!(resumed(&bytes.into()).is_err(), "byte {at}");
+            found += 1;
+        }
+        assert_eq!(found, whole.len());
+    }
 }

@@ -396,8 +396,8 @@ fn messages_name_the_node_and_what_differs() {
     );
     assert_eq!(
         of("{0.5, 0.5, 0.5, 0.5}", "{0.5, 0.5, 0.5, 0.25}"),
-        "node `add` (Add): operand 1: initializer `bias` holds float[4] of 16 bytes, digest 4f9d8e7f80a53e30, was float[4] of \
-         16 bytes, digest a793de4ac1066228"
+        "node `add` (Add): operand 1: initializer `bias` holds float[4] of 16 bytes, digest d7540dd9fdb5a948, was float[4] of \
+         16 bytes, digest 7c9221cebc3090a6"
     );
     assert_eq!(
         of("captures (h)", "captures (s)"),
