@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import re
 import subprocess
 import sys
 import tomllib
@@ -421,3 +422,19 @@ def test_a_mistake_of_the_writer_is_found(mutation: Any, name: str, slow: str, m
     with pytest.raises(lmsc_backend.Unsound):
         planted(monkeypatch, name, slow)
     assert done
+
+
+def test_the_page_does_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    from torch._dynamo.backends.registry import list_backends, register_backend
+
+    if "lmsc" not in list_backends():  # The package is not installed, but on the path.
+        register_backend(lmsc_backend.backend, name="lmsc")
+    page = HERE.parents[1] / "docs/how-to/torch-compile.md"
+    names: dict[str, Any] = {}
+    printed = ""
+    for language, code in re.findall(r"^```(python|text)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+        if language == "python":
+            exec(compile(code, page.name, "exec"), names)
+            printed = capsys.readouterr().out
+        else:
+            assert re.fullmatch(".*".join(re.escape(part) for part in code.split("...")), printed), printed
