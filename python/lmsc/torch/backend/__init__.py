@@ -41,24 +41,13 @@ def backend(graph: fx.GraphModule, inputs: Sequence[Any], *, options: dict[str, 
         compilation = _Compilation(Options.of(options), inputs)
         run = compilation.compiled(graph, inputs)
     except Error as error:
-        return functools.partial(_refuse, error)
-    run = _holding(run, compilation.plans)
+        return torch._dynamo.disable(functools.partial(_refuse, error))
+    run._lmsc_plans = compilation.plans
     return run
 
 
 def _refuse(error: Error, *_: Any) -> Any:
     raise error.with_traceback(None)
-
-
-def _holding(run: Callable[..., Any], plans: list[Plan]) -> Callable[..., Any]:
-    """The function, which keeps the plans as long as it is there itself."""
-
-    @functools.wraps(run)
-    def call(*args: Any) -> Any:
-        return run(*args)
-
-    call._lmsc_plans = plans
-    return call
 
 
 class _Compilation:

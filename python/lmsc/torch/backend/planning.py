@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import json
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +16,7 @@ from ... import _lmsc
 from ..._lmsc import InputError, Refusal
 from .check import Checker, Unsound, peak
 from .costs import Target
-from .problem import Problem
+from .problem import Problem, device_of
 from .write import Ends, Writer
 
 log = logging.getLogger("lmsc.torch")
@@ -42,8 +41,10 @@ class Options:
     def of(cls, given: dict[str, Any] | None) -> Options:
         given = dict(given or {})
         if "budget" not in given:
-            raise InputError('options={"budget": …} is missing: bytes ("20GiB"), a share of the device\'s memory ("90%") or of the '
-                             'graph\'s own peak ("0.6x"), or "smallest"')
+            raise InputError(
+                'options={"budget": …} is missing: bytes ("20GiB"), a share of the device\'s memory ("90%") or of the graph\'s own '
+                'peak ("0.6x"), or "smallest"'
+            )
         unknown = sorted(set(given) - set(cls.__dataclass_fields__))
         if unknown:
             raise InputError(f"option {unknown[0]!r}: the backend takes {', '.join(cls.__dataclass_fields__)}")
@@ -119,9 +120,8 @@ def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str) -> W
     """
     _one_plan_a_size(joint.graph)
     joint.graph.eliminate_dead_code()
-    devices = [t.device for node in joint.graph.nodes if isinstance(t := node.meta.get("val"), torch.Tensor)]
-    device = next((d for d in devices if d.type not in ("cpu", "meta")), torch.device("cpu"))
-    problem = Problem(joint.graph, ends.forward, ends.forward_descriptions, options.machine(device))
+    target = options.machine(device_of(joint.graph))
+    problem = Problem(joint.graph, ends.forward, ends.forward_descriptions, target)
     instance, named = problem.instance()
     answer = _ask(instance, problem, options, name)
     forward, backward = Writer(joint, problem, answer["plan"], named, ends).write()

@@ -130,7 +130,7 @@ class Problem:
         self.storage: dict[fx.Node, int] = {}
         self.parts: dict[fx.Node, Any] = {}  # of a node with several results, the storage of each
         self.states: dict[fx.Node, int] = {}  # of a random node, the storage of its state
-        self.device = _device(graph)
+        self.device = device_of(graph)
         self.forward_outputs = [node for node in forward_outputs if isinstance(node, fx.Node)]
         self.outputs = next(iter(graph.find_nodes(op="output"))).all_input_nodes
         self.mutated = self._written_after_forward(forward_outputs, descriptions)
@@ -335,7 +335,7 @@ class Problem:
         return json.dumps(instance), named
 
 
-def _device(graph: fx.Graph) -> torch.device:
+def device_of(graph: fx.Graph) -> torch.device:
     """The device whose memory is planned: the accelerator, if any tensor is on one."""
     devices = [tensor.device for node in graph.nodes for tensor in tensors(node.meta.get("val"))]
     return next((device for device in devices if device.type not in ("cpu", "meta")), torch.device("cpu"))

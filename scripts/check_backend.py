@@ -1,0 +1,176 @@
+"""Trains many small models through `torch.compile(model, backend="lmsc")` and compares every bit with PyTorch's own graphs.
+
+For each model of python/tests/backend_models.py, torch_models.py and torch_tasks.py: three steps of AdamW, with `aot_eager` and within 0.6 of the
+peak, or the smallest budget where that is refused: once with the link of the target `host`, once with one that is 90 times slower, so that
+operators run again instead of being copied. Losses, gradients, parameters and buffers must have the same bits, and the measured peak of the last
+step at most 2 % above the planned one.
+
+Prints one line a model. `--write FILE` puts the rows into the table of a document, beside those of models that were not tried this time. Arguments
+select models by parts of their names. Each model has a process of its own; the exit status is 1 if one differs, fails or takes more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "python/tests"), str(ROOT / "scripts")]
+MARKS = ("<!-- backend -->", "<!-- end of backend -->")
+HEAD = ("| model | operators | as it is, KiB | within | planned | measured / planned | leave | run again | of them random | bits |", "|---" * 10 + "|")
+SLACK = 1.02
+SECONDS = 600
+
+
+def models() -> dict[str, Any]:
+    import importlib
+
+    import torch
+    from backend_models import MODELS, Model
+    from torch_models import CASES
+
+    importlib.import_module("torch_tasks")
+
+    class Whole(torch.nn.Module):
+        """A model and its loss."""
+
+        def __init__(self, case: Any):
+            super().__init__()
+            self.net, self.loss = case.model, case.loss
+
+        def forward(self, *batch: Any) -> Any:
+            return self.net(*batch) if self.loss is None else self.loss(self.net(*batch[:-1]), batch[-1])
+
+    def of(build: Any) -> Any:
+        def make() -> Any:
+            case = build()
+
+            def batch(i: int) -> Any:
+                torch.manual_seed(1000 + i)
+                drawn = case.batch()
+                return drawn if isinstance(drawn, tuple) else (drawn,)
+
+            return Model(Whole(case), batch)
+
+        return make
+
+    return MODELS | {f"{name}, as in torch_models.py": of(build) for name, build in CASES.items() if not name.startswith("MLP")}
+
+
+def tried(name: str, slow: str) -> dict[str, Any]:
+    """The rows of a model, one for each link."""
+    import lmsc
+    import torch
+    from backend_tools import Meter, compiled, difference, train
+    from lmsc.torch import backend
+
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    model = models()[name]()
+    plans: list[Any] = []
+    keep = backend._Compilation._keep
+    backend._Compilation._keep = lambda self, plan: (plans.append(plan), keep(self, plan))[1]
+    want = train(model, compiled(model, "aot_eager"))
+    rows = {}
+    for link, options in (("fast", {}), ("slow", {"target": slow})):
+        for budget in ("0.6x", "smallest"):
+            plans.clear()
+            try:
+                with Meter() as meter:
+                    found = train(model, compiled(model, backend.backend, budget=budget, **options), meter)
+                break
+            except lmsc.Refusal:
+                continue
+        if not plans:
+            return {"failed": "no graph was compiled"}
+        # The graphs of the last step: of each size the plan that was made last, of a step of several graphs all.
+        last = [plan for plan in plans if not plan.symbolic] or plans[-1:]
+        rows[link] = {
+            "budget": budget,
+            "graphs": len(last),
+            "operators": sum(plan.operators for plan in last),
+            "as_it_is": sum(plan.as_it_is for plan in last),
+            "planned": sum(plan.peak for plan in last),
+            "measured": found[2],
+            "out": sum(len(plan.out) for plan in last),
+            "again": sum(sum(plan.again.values()) for plan in last),
+            "random": sum(plan.random_again for plan in last),
+            "differs": difference(want, found),
+        }
+    return rows
+
+
+def line(name: str, link: str, row: dict[str, Any]) -> str:
+    within = "0.6" if row["budget"] == "0.6x" else f"{row['planned'] / row['as_it_is']:.2f}, the smallest"
+    graphs = f", {row['graphs']} graphs" if row["graphs"] > 1 else ""
+    cells = [
+        f"{name}{graphs}{' (slow link)' if link == 'slow' else ''}", row["operators"], row["as_it_is"] >> 10, within, row["planned"] >> 10,
+        f"{row['measured'] / row['planned']:.3f}", row["out"], row["again"], row["random"], row["differs"] or "same",
+    ]  # fmt: skip
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def is_wrong(row: dict[str, Any]) -> bool:
+    return bool(row["differs"]) or row["measured"] > SLACK * row["planned"]
+
+
+def write(path: Path, lines: dict[str, list[str]]) -> None:
+    """Replaces the rows of these models in the table of the document."""
+    text = path.read_text()
+    before, rest = text.split(MARKS[0])
+    old, behind = rest.split(MARKS[1])
+    kept: dict[str, list[str]] = {}
+    for row in (row for row in old.splitlines() if row.startswith("| ") and not row.startswith("| model")):
+        kept.setdefault(row.removeprefix("| ").split(" |")[0].removesuffix(" (slow link)").split(", ")[0], []).append(row)
+    kept |= {name.split(", ")[0]: rows for name, rows in lines.items()}
+    rows = [row for name in sorted(kept, key=str.lower) for row in kept[name]]
+    path.write_text("\n".join([before + MARKS[0], *HEAD, *rows, MARKS[1] + behind]))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--slow", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.one:
+        print(json.dumps(tried(args.one, args.slow)))
+        return 0
+    host = (ROOT / "plan/cost/targets/host.toml").read_text()
+    wrong, lines = 0, {}
+    with tempfile.TemporaryDirectory() as folder:
+        slow = Path(folder, "slow.toml")
+        slow.write_text(host.replace('"host"', '"slow"', 1).replace("bytes_per_second = 9e9", "bytes_per_second = 1e8"))
+        for name in models():
+            if args.names and not any(part in name for part in args.names):
+                continue
+            command = [sys.executable, __file__, "--one", name, "--slow", str(slow)]
+            try:
+                ran = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True, env=os.environ)
+                rows = json.loads(ran.stdout.splitlines()[-1])
+            except subprocess.SubprocessError as error:
+                said = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
+                rows = {"failed": said[-1][:200] if said else "failed"}
+            if "failed" in rows:
+                wrong += 1
+                print(f"{name}: {rows['failed']}", flush=True)
+                continue
+            wrong += any(is_wrong(row) for row in rows.values())
+            lines[name] = [line(name, link, row) for link, row in rows.items()]
+            print("\n".join(lines[name]), flush=True)
+            if args.write:
+                write(args.write, lines)
+    print(f"{len(lines)} models ran, {wrong} are wrong")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
