@@ -163,7 +163,8 @@ impl<T: 'static> Worker<T> {
         };
         let thread = new_thread("lmsc session", run)?;
         let made = waited(py, receive, Some(&mut |_| Ok(())))?;
-        Ok(made.map(|facts| (Worker { jobs: Some(jobs), thread: Some(thread), process: process::id() }, facts)))
+        Ok(made
+            .map(|facts| (Worker { jobs: Some(jobs), thread: Some(thread), process: process::id() }, facts)))
     }
 
     /// What `run` makes of the value, in its thread. A signal is looked for when it has ended.
@@ -176,7 +177,8 @@ impl<T: 'static> Worker<T> {
         run: impl FnOnce(&mut T) -> R + Send + 'static,
     ) -> PyResult<R> {
         if self.process != process::id() {
-            let message = "the session belongs to the process that this one was forked from; open another session here";
+            let message =
+                "the session belongs to the process that this one was forked from; open another session here";
             return Err(InputError::new_err(message));
         }
         let (send, receive) = channel();

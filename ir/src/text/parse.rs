@@ -66,9 +66,10 @@ impl<'a> Parser<'a> {
             let (ty, place) = p.typed()?;
             let at = p.at;
             let name = p.name()?;
-            let value = match p.peek("=") {
-                true => p.stored(name, (ty, place), at)?,
-                false => p.define(name, ty, place, Def::Input)?,
+            let value = if p.peek("=") {
+                p.stored(name, (ty, place), at)?
+            } else {
+                p.define(name, ty, place, Def::Input)?
             };
             p.graph.inputs.push(value);
             Ok(())

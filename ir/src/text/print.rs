@@ -390,9 +390,10 @@ fn elements(out: &mut String, element: ElementType, bytes: &[u8]) -> bool {
     }
     match element {
         ElementType::Float => list!(f32, |out, v| float(out, Float(v))),
-        ElementType::Double => list!(f64, |out, v| match v.is_nan() {
-            true => push(out, format_args!("nan:{:016x}", v.to_bits())),
-            false => push(out, format_args!("{v:?}")),
+        ElementType::Double => list!(f64, |out, v| if v.is_nan() {
+            push(out, format_args!("nan:{:016x}", v.to_bits()))
+        } else {
+            push(out, format_args!("{v:?}"))
         }),
         ElementType::Float16 => list!(u16, |out, bits| short_float(out, f16::from_bits(bits).to_f32(), bits)),
         ElementType::Bfloat16 => {
@@ -413,9 +414,10 @@ fn elements(out: &mut String, element: ElementType, bytes: &[u8]) -> bool {
 
 /// A float of 16 bits, as the number that it is; its bits, if it is none.
 fn short_float(out: &mut String, value: f32, bits: u16) {
-    match value.is_nan() {
-        true => push(out, format_args!("nan:{bits:04x}")),
-        false => push(out, format_args!("{value:?}")),
+    if value.is_nan() {
+        push(out, format_args!("nan:{bits:04x}"));
+    } else {
+        push(out, format_args!("{value:?}"));
     }
 }
 
