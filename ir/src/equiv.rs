@@ -46,8 +46,8 @@ use self::known::Known;
 use crate::ranges::{copied_elements, joined_elements, range_type};
 use crate::words::count;
 use crate::{
-    Attr, Data, Def, ElementType, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update,
-    ValueId, ops,
+    Attr, Data, Def, ElementType, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update, ValueId,
+    ops,
 };
 
 /// Statistics of the comparison of equivalent graphs.

@@ -184,8 +184,10 @@ pub fn has_subgraph(node: &Node) -> bool {
 /// Whether extents of the node's results may depend on elements that are floats. Those of other operators of ONNX depend on
 /// integers and truth values alone; nothing is known about operators of other domains.
 pub(crate) fn makes_extents_of_floats(node: &Node) -> bool {
-    let by_name =
-        matches!(node.op.name(), "NonMaxSuppression" | "NonZero" | "Range" | "Resize" | "Unique" | "Upsample");
+    let by_name = matches!(
+        node.op.name(),
+        "NonMaxSuppression" | "NonZero" | "Range" | "Resize" | "Unique" | "Upsample"
+    );
     has_subgraph(node) || !node.op.domain().is_empty() || by_name
 }
 

@@ -29,7 +29,8 @@ impl Known {
         let mut data: Vec<Option<Data>> = vec![None; graph.value_capacity()];
         let updated = graph.variables();
         for stored in &graph.initializers {
-            let is_fixed = updated.binary_search(&stored.value).is_err() && !graph.inputs.contains(&stored.value);
+            let is_fixed =
+                updated.binary_search(&stored.value).is_err() && !graph.inputs.contains(&stored.value);
             if is_fixed && let Some(ty) = graph.value(stored.value).ty.as_tensor() {
                 tensors[stored.value.as_u32() as usize] = decoded(ty, &stored.data);
                 data[stored.value.as_u32() as usize] =
@@ -73,7 +74,8 @@ fn shapes_that_vary(graph: &Graph) -> Vec<bool> {
         let counts_by_floats = match (node.op.domain(), node.op.name()) {
             ("", "Range" | "Resize" | "Upsample" | "NonZero" | "Unique" | "NonMaxSuppression") => true,
             ("", _) => {
-                !node.captures.is_empty() || node.attributes.iter().any(|(_, it)| matches!(it, Attr::Opaque(_)))
+                !node.captures.is_empty()
+                    || node.attributes.iter().any(|(_, it)| matches!(it, Attr::Opaque(_)))
             }
             _ => true,
         };
@@ -191,7 +193,8 @@ impl Evaluation<'_> {
     fn pairs(&self, compute: impl Fn(i128, i128) -> Option<i128>) -> Option<Integers> {
         let ([a, b], 2) = ([self.tensor(0)?, self.tensor(1)?], self.node.operands.len()) else { return None };
         let rank = a.dims.len().max(b.dims.len());
-        let extent = |of: &Integers, axis: usize| (axis + of.dims.len()).checked_sub(rank).map_or(1, |i| of.dims[i]);
+        let extent =
+            |of: &Integers, axis: usize| (axis + of.dims.len()).checked_sub(rank).map_or(1, |i| of.dims[i]);
         let mut dims = Vec::with_capacity(rank);
         for axis in 0..rank {
             dims.push(match (extent(a, axis), extent(b, axis)) {
@@ -301,6 +304,7 @@ fn fits(ty: &TensorType, found: &Integers) -> bool {
 
 fn encoded(ty: &TensorType, found: &Integers) -> Data {
     let width = if ty.element == ElementType::Int64 { 8 } else { 4 };
-    let bytes: Vec<u8> = found.elements.iter().flat_map(|element| element.to_le_bytes().into_iter().take(width)).collect();
+    let bytes: Vec<u8> =
+        found.elements.iter().flat_map(|element| element.to_le_bytes().into_iter().take(width)).collect();
     Data::Inline(bytes.into())
 }

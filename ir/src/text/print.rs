@@ -5,7 +5,8 @@ use half::{bf16, f16};
 
 use super::is_bare;
 use crate::{
-    Attr, Bytes, Data, Def, ElementType, Float, Graph, NodeId, Op, Phase, Phases, TensorType, ValueId, Workspace,
+    Attr, Bytes, Data, Def, ElementType, Float, Graph, NodeId, Op, Phase, Phases, TensorType, ValueId,
+    Workspace,
 };
 
 /// Tensors of more elements are printed as size and digest.
@@ -127,8 +128,7 @@ impl Printer<'_> {
             return;
         }
         self.out.truncate(end);
-        let ports =
-            [(&graph.inputs, true, [" (", "\n) => ("]), (&graph.outputs, false, ["", "\n)\n"])];
+        let ports = [(&graph.inputs, true, [" (", "\n) => ("]), (&graph.outputs, false, ["", "\n)\n"])];
         for (values, are_inputs, [open, close]) in ports {
             self.out.push_str(open);
             for (i, &value) in values.iter().enumerate().take(self.most) {
@@ -395,7 +395,9 @@ fn elements(out: &mut String, element: ElementType, bytes: &[u8]) -> bool {
             false => push(out, format_args!("{v:?}")),
         }),
         ElementType::Float16 => list!(u16, |out, bits| short_float(out, f16::from_bits(bits).to_f32(), bits)),
-        ElementType::Bfloat16 => list!(u16, |out, bits| short_float(out, bf16::from_bits(bits).to_f32(), bits)),
+        ElementType::Bfloat16 => {
+            list!(u16, |out, bits| short_float(out, bf16::from_bits(bits).to_f32(), bits))
+        }
         ElementType::Int8 => list!(i8, push),
         ElementType::Int16 => list!(i16, push),
         ElementType::Int32 => list!(i32, push),
