@@ -37,6 +37,13 @@ impl Emitted {
     ) -> Result<Emitted, Error> {
         match args.emit(output) {
             Emit::Onnx => {}
+            Emit::Lms | Emit::Mlir
+                if let Some(call) = model.as_ref().and_then(|m| lmsc_onnx::call_of_function(m, graph)) =>
+            {
+                let problem = format!("{call}, and the text forms have no functions");
+                return Err(Error::in_file(Code::Form, args.input.path(), problem)
+                    .with_help("write .onnx, or inline the function, for example with onnx.inliner"));
+            }
             Emit::Lms => return Ok(Emitted::Text(graph.to_readable(&PrintOptions::default()))),
             Emit::Mlir => return Ok(Emitted::Text(mlir(graph, args.input.path())?)),
             form @ (Emit::MlirXla | Emit::MlirIree) => {

@@ -459,6 +459,7 @@ pub(crate) fn onnx(
         let optimizer = open(optimizer)?;
         model = lmsc_onnx::link(&model, &optimizer).map_err(|e| Error::new(Code::Model, e.message()))?;
     }
+    let has_calls = lmsc_onnx::inline_functions(&mut model);
     let gathered = lmsc_onnx::gather(&mut model);
     let half_swaps = lmsc_onnx::drop_half_swaps(&mut model);
     let dims = dims(path, &model, binding)?;
@@ -480,6 +481,7 @@ pub(crate) fn onnx(
     warnings.extend(half_swaps.into_iter().map(of(Code::HalfSwaps)));
     // The written file has no known faults, and lists the state and the values that the call sets.
     let edited = gathered
+        || has_calls
         || inlined
         || state_option(&binding.state).is_some()
         || !warnings.is_empty()

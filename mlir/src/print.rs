@@ -154,11 +154,18 @@ impl Printer<'_> {
         let graph = self.graph;
         let mut variables = vec![false; graph.value_capacity()];
         graph.variables().iter().for_each(|&variable| variables[index(variable)] = true);
-        let given = graph.inputs.iter().map(|&value| (value, None));
-        let stored =
-            graph.initializers.iter().map(|initializer| (initializer.value, Some(&initializer.data)));
+        let mut is_input = vec![false; graph.value_capacity()];
+        graph.inputs.iter().for_each(|&input| is_input[index(input)] = true);
+        let default = |value: ValueId| match graph.def(value) {
+            Def::Initializer(at) => Some(&graph.initializers[at].data),
+            _ => None,
+        };
+        let given = graph.inputs.iter().map(|&value| (value, default(value)));
+        let constants = graph.initializers.iter().filter(|it| !is_input[index(it.value)]);
+        let stored = constants.map(|initializer| (initializer.value, Some(&initializer.data)));
         self.out.push('(');
         for (number, (value, data)) in (0..).zip(given.chain(stored)) {
+            let is_input = is_input[index(value)];
             if number > 0 {
                 comma(&mut self.out);
             }
@@ -176,15 +183,17 @@ impl Printer<'_> {
                 self.key(key::DATA);
                 tensor_data(&mut self.out, graph.value(value).ty.as_tensor(), data, false);
                 self.out.push_str(", ");
-                self.key(key::INITIALIZER);
-                quoted(&mut self.out, name.as_bytes());
+                if !is_input {
+                    self.key(key::INITIALIZER);
+                    quoted(&mut self.out, name.as_bytes());
+                }
             }
             if variables[index(value)] {
-                self.out.push_str(if data.is_some() { ", " } else { "" });
+                self.out.push_str(if is_input { "" } else { ", " });
                 self.out.push_str(key::VARIABLE);
-                self.out.push_str(if data.is_some() { "" } else { ", " });
+                self.out.push_str(if is_input { ", " } else { "" });
             }
-            if data.is_none() {
+            if is_input {
                 self.key(key::NAME);
                 quoted(&mut self.out, name.as_bytes());
             }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use lmsc_ir::Bytes;
 
-use crate::proto::{AttributeProto, AttributeType, GraphProto, NodeProto, TensorProto};
+use crate::proto::{AttributeProto, AttributeType, GraphProto, NodeProto, SparseTensorProto, TensorProto};
 use crate::{Model, key, shapes};
 
 /// The size of the smallest tensor that counts as a weight. Smaller constants are mostly arguments of operators, such as shapes and
@@ -23,16 +23,21 @@ pub(crate) fn gather(model: &mut Model) -> bool {
     let outputs: HashSet<&str> = graph.output.iter().map(|output| output.name()).collect();
     let waited_for = waited_for(graph);
     let mut weights = Vec::new();
+    let mut sparse = Vec::new();
     let mut others = Vec::with_capacity(graph.node.len());
     for mut node in std::mem::take(&mut graph.node) {
         let is_free = !waited_for.contains(node.name());
         match is_free.then(|| weight(&mut node, &outputs)).flatten() {
             Some(tensor) => weights.push(tensor),
-            None => others.push(node),
+            None => match is_free.then(|| sparse_value(&mut node, &outputs)).flatten() {
+                Some(tensor) => sparse.push(tensor),
+                None => others.push(node),
+            },
         }
     }
     graph.node = others;
-    let any = !weights.is_empty();
+    let any = !weights.is_empty() || !sparse.is_empty();
+    graph.sparse_initializer.extend(sparse);
     graph.initializer.extend(weights);
     any
 }
@@ -63,7 +68,8 @@ fn weight(node: &mut NodeProto, outputs: &HashSet<&str>) -> Option<TensorProto> 
         return None;
     };
     let is_tensor = r#type.is_none_or(|kind| kind == AttributeType::Tensor as i32);
-    let is_large = byte_count(tensor).is_some_and(|bytes| bytes >= SMALLEST.0);
+    // Bytes in another file are read where initializers are.
+    let is_large = tensor.data_location() != 0 || byte_count(tensor).is_some_and(|bytes| bytes >= SMALLEST.0);
     let is_weight = is_constant && is_tensor && is_large && kind == "value" && node.input.is_empty();
     let of_both = node.doc_string.is_some() && tensor.doc_string.is_some()
         || !node.metadata_props.is_empty() && !tensor.metadata_props.is_empty();
@@ -77,6 +83,16 @@ fn weight(node: &mut NodeProto, outputs: &HashSet<&str>) -> Option<TensorProto> 
     tensor.doc_string = node.doc_string.take().or(tensor.doc_string);
     tensor.metadata_props.append(&mut node.metadata_props);
     Some(tensor)
+}
+
+/// The tensor of a `Constant` that is sparse, under the name of the node's result.
+fn sparse_value(node: &mut NodeProto, outputs: &HashSet<&str>) -> Option<SparseTensorProto> {
+    let is_constant = node.op_type() == "Constant" && matches!(node.domain(), "" | "ai.onnx");
+    let ([name], [attribute]) = (&node.output[..], &mut node.attribute[..]) else { return None };
+    let is_free = is_constant && attribute.name() == "sparse_value" && !outputs.contains(&**name);
+    let mut tensor = attribute.sparse_tensor.take_if(|tensor| is_free && tensor.values.is_some())?;
+    tensor.values.get_or_insert_default().name = Some(name.clone());
+    Some(*tensor)
 }
 
 /// The bytes of the tensor's elements. None for strings, and for tensors that the import refuses.

@@ -3,11 +3,15 @@
 
 use foldhash::{HashMap, HashSet, HashSetExt};
 
+use lmsc_ir::TensorType;
+
 use crate::Dims;
+use crate::export::data_type;
 use crate::file::Model;
 use crate::import::{Decided, decided};
 use crate::proto::{
-    AttributeProto, AttributeType, DataType, GraphProto, NodeProto, TensorProto, ValueInfoProto,
+    AttributeProto, AttributeType, DataType, GraphProto, NodeProto, SparseTensorProto, TensorProto,
+    ValueInfoProto,
 };
 
 /// Maximum number of nodes that all loops of a model may become. Planning takes seconds for ten thousand nodes.
@@ -27,7 +31,7 @@ pub fn inline_decided(model: &mut Model, dims: &Dims) -> bool {
         }
         let mut found = decided(model, dims);
         found.retain(|(_, decided)| match decided {
-            Decided::Branch(_) => true,
+            Decided::Branch(_) | Decided::Skipped { .. } => true,
             Decided::Iterations { nodes, .. } if *nodes <= room => {
                 room -= nodes;
                 true
@@ -47,10 +51,7 @@ pub fn inline_decided(model: &mut Model, dims: &Dims) -> bool {
 fn replace(model: &mut Model, found: Vec<(usize, Decided)>) {
     let opset = model.proto.opset_import.iter().find(|o| o.domain().is_empty()).map_or(1, |o| o.version());
     let graph = model.proto.graph.get_or_insert_default();
-    let mut taken = HashSet::new();
-    add_names(graph, &mut taken);
-    let mut inliner =
-        Inliner { taken, opset, initializers: Vec::new(), value_info: Vec::new(), nodes: Vec::new() };
+    let mut inliner = Inliner { opset, ..Inliner::of(graph) };
     let mut found = found.into_iter().peekable();
     for (i, node) in std::mem::take(&mut graph.node).into_iter().enumerate() {
         match found.next_if(|&(at, _)| at == i) {
@@ -59,26 +60,43 @@ fn replace(model: &mut Model, found: Vec<(usize, Decided)>) {
                 inliner.scan(node, count)
             }
             Some((_, Decided::Iterations { count, .. })) => inliner.iterations(node, count),
+            Some((_, Decided::Skipped { carried, scans })) => inliner.skipped(node, carried, &scans),
             None => inliner.nodes.push(node),
         }
     }
     graph.node = inliner.nodes;
     graph.initializer.extend(inliner.initializers);
+    graph.sparse_initializer.extend(inliner.sparse);
     graph.value_info.extend(inliner.value_info);
 }
 
 /// By name inside of a subgraph, the name outside.
-type Renamed = HashMap<String, String>;
+pub(crate) type Renamed = HashMap<String, String>;
 
-struct Inliner {
+pub(crate) struct Inliner {
     taken: HashSet<String>,
     opset: i64,
     initializers: Vec<TensorProto>,
-    value_info: Vec<ValueInfoProto>,
-    nodes: Vec<NodeProto>,
+    sparse: Vec<SparseTensorProto>,
+    pub(crate) value_info: Vec<ValueInfoProto>,
+    pub(crate) nodes: Vec<NodeProto>,
 }
 
 impl Inliner {
+    /// One whose new names are not in the graph, nor in its subgraphs.
+    pub(crate) fn of(graph: &GraphProto) -> Inliner {
+        let mut taken = HashSet::new();
+        add_names(graph, &mut taken);
+        Inliner {
+            taken,
+            opset: 1,
+            initializers: Vec::new(),
+            sparse: Vec::new(),
+            value_info: Vec::new(),
+            nodes: Vec::new(),
+        }
+    }
+
     /// A name that no scope of the model has.
     fn fresh(&mut self, base: String) -> String {
         let mut name = base.clone();
@@ -137,6 +155,23 @@ impl Inliner {
         }
         for (elements, to) in scans.into_iter().zip(node.output.iter().skip(carried)) {
             self.stack(&prefix, elements, 0, to);
+        }
+    }
+
+    /// A loop of no iteration: its first results are the values that it would carry, the others are empty.
+    fn skipped(&mut self, node: NodeProto, carried: usize, scans: &[TensorType]) {
+        let prefix = prefix(&node);
+        let before = node.input.len().min(if node.op_type() == "Loop" { 2 } else { 0 });
+        for (from, to) in node.input[before..].iter().zip(node.output.iter().take(carried)) {
+            self.push(&prefix, "Identity", vec![from.clone()], to);
+        }
+        for (ty, to) in scans.iter().zip(node.output.iter().skip(carried)) {
+            let empty = self.fresh(format!("{prefix}.{to}.empty"));
+            let mut tensor = constant(&empty, DataType::Float, &[], Vec::new());
+            tensor.dims = ty.dims.iter().map(|&extent| extent as i64).collect();
+            tensor.data_type = Some(data_type(ty.element));
+            self.initializers.push(tensor);
+            self.push(&prefix, "Identity", vec![empty], to);
         }
     }
 
@@ -239,12 +274,25 @@ impl Inliner {
             renamed.insert(tensor.name().to_owned(), name.clone());
             self.initializers.push(TensorProto { name: Some(name), ..tensor.clone() });
         }
+        for tensor in &body.sparse_initializer {
+            let Some(values) = &tensor.values else { continue };
+            let name = self.fresh(format!("{prefix}.{}", values.name()));
+            renamed.insert(values.name().to_owned(), name.clone());
+            let values = Some(TensorProto { name: Some(name), ..values.clone() });
+            self.sparse.push(SparseTensorProto { values, ..tensor.clone() });
+        }
         renamed
     }
 
     /// Adds the nodes of a body. `renamed` has the names of the existing values, and gets those of the values that the nodes
     /// define; `outside` has the body's results with their names outside.
-    fn body(&mut self, prefix: &str, body: &GraphProto, renamed: &mut Renamed, outside: &[(&str, &str)]) {
+    pub(crate) fn body(
+        &mut self,
+        prefix: &str,
+        body: &GraphProto,
+        renamed: &mut Renamed,
+        outside: &[(&str, &str)],
+    ) {
         let mut left: Vec<(&str, &str)> = Vec::new();
         let defined: HashSet<&str> = body.node.iter().flat_map(|n| &n.output).map(|o| &**o).collect();
         for &(inside, name) in outside {
@@ -287,7 +335,7 @@ impl Inliner {
 }
 
 /// The prefix of the names of a node's parts.
-fn prefix(node: &NodeProto) -> String {
+pub(crate) fn prefix(node: &NodeProto) -> String {
     let result = || node.output.iter().find(|name| !name.is_empty()).map_or("", |name| name);
     if node.name().is_empty() { result().to_owned() } else { node.name().to_owned() }
 }
@@ -343,6 +391,7 @@ fn own_names(graph: &GraphProto) -> HashSet<String> {
     let mut own = HashSet::new();
     own.extend(graph.input.iter().map(|i| i.name().to_owned()));
     own.extend(graph.initializer.iter().map(|t| t.name().to_owned()));
+    own.extend(graph.sparse_initializer.iter().filter_map(|t| Some(t.values.as_ref()?.name().to_owned())));
     own.extend(graph.node.iter().flat_map(|n| n.output.iter().cloned()));
     own
 }

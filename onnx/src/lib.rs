@@ -7,6 +7,7 @@
 
 mod addresses;
 mod aside;
+mod calls;
 mod constants;
 mod copy;
 mod export;
@@ -26,6 +27,7 @@ mod update;
 mod values;
 pub mod wire;
 
+pub use calls::{call_of_function, inline_functions};
 pub use export::{ExportError, SwapForm, export};
 pub use file::Model;
 pub use foreign::{Foreign, looks_like};

@@ -631,6 +631,11 @@ impl TensorProto {
         self.varints("uint64_data", &self.uint64_data, |v| v)
     }
 
+    /// The numbers of a field of integers, in 64 bits.
+    pub(crate) fn wide(&self, chunks: &[Bytes]) -> Result<Vec<i64>, PackedError> {
+        self.varints("int32_data", chunks, |v| v as i64)
+    }
+
     fn fixed<T, const N: usize>(
         &self,
         field: &'static str,

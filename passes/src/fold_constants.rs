@@ -1,11 +1,16 @@
 use foldhash::{HashMap, HashMapExt};
-use lmsc_ir::{Attr, Bytes, Constants, Graph, Node, Op, ValueId, words};
+use lmsc_ir::{
+    Attr, Bytes, Constants, Graph, Node, NodeId, Op, StorageId, Storages, ValueId, reaches, words,
+};
 
 use crate::clean_up::{captured, not_planned};
 use crate::{Outcome, Pass, PassCx, PassError, PassKind, PassOption};
 
 const LIMIT: PassOption =
-    PassOption::bytes("limit", "size of the largest constant that is made", Bytes(1 << 10));
+    PassOption::bytes("limit", "size of the largest constant that is made, at most 255 bytes", MOST);
+
+/// Files have larger constants as initializers.
+const MOST: Bytes = Bytes(255);
 
 /// Replaces nodes whose results are integers that [`Constants`] computes, such as arithmetic on shapes, by `Constant` nodes.
 ///
@@ -45,7 +50,7 @@ impl Pass for FoldConstants {
         for slot in &mut order {
             let node = graph.node(*slot);
             let &[Some(result)] = &node.results[..] else { continue };
-            let known = constants.get(result).filter(|data| Bytes(data.len()) <= cx.bytes(&LIMIT));
+            let known = constants.get(result).filter(|data| Bytes(data.len()) <= cx.bytes(&LIMIT).min(MOST));
             let stays = node.op.key() == ("", "Constant")
                 || has_edges[slot.as_u32() as usize]
                 || captured.contains(&result);
@@ -78,7 +83,35 @@ impl Pass for FoldConstants {
             *output = instead.get(output).copied().unwrap_or(*output);
         }
         graph.set_order(order);
+        order_readers(graph);
         let remarks = vec![format!("folded {}", words::count(instead.len(), "node"))];
         Ok(Outcome { changed: true, remarks, ..Outcome::default() })
+    }
+}
+
+/// Orders the readers of a variable's value before the node that overwrites it, where only a folded node did so.
+fn order_readers(graph: &mut Graph) {
+    let storages = Storages::of(graph);
+    let ticks = graph.ticks();
+    let mut writers: HashMap<StorageId, Vec<NodeId>> = HashMap::new();
+    for &id in graph.order() {
+        for update in &graph.node(id).updates {
+            writers.entry(storages.storage(update.variable)).or_default().push(id);
+        }
+    }
+    let mut pairs = Vec::new();
+    for &reader in graph.order() {
+        for value in graph.uses(reader) {
+            let of_value = writers.get(&storages.storage(value)).into_iter().flatten();
+            let later = |writer: &&NodeId| ticks[reader.as_u32() as usize] < ticks[writer.as_u32() as usize];
+            pairs.extend(of_value.filter(later).map(|&writer| (reader, writer)));
+        }
+    }
+    pairs.sort_unstable();
+    pairs.dedup();
+    for (&(reader, writer), is_ordered) in pairs.iter().zip(reaches(graph, &pairs)) {
+        if !is_ordered {
+            graph.add_after(writer, reader);
+        }
     }
 }

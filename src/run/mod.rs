@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod checkpoint;
+mod fixed;
 pub(crate) mod interrupt;
 mod launches;
 mod page;
@@ -34,6 +35,7 @@ use crate::{Code, Compiled, Error, Warning, device, emit, load, targets, view, w
 pub use calibrate::calibrate;
 pub(crate) use calibrate::{LEAST, MOST, link_of};
 use checkpoint::{Checkpoint, Origin, Stated, Value};
+use fixed::Fixed;
 pub use launches::launches;
 use report::{Prediction, Report};
 use runner::Runner;
@@ -602,7 +604,8 @@ fn prepare(args: &RunOptions, graph: &Graph, session: &mut Runner, open: &Open) 
         tensors::check_types(path, names.variables.iter().map(|(name, ty)| (&**name, ty)))?;
     }
     let checkpoint = Checkpoint::new(seed, session.device(), args.skip_closed);
-    let mut first = First { session, names, checkpoint, drawn: BTreeMap::new(), feed: Feed::new() };
+    let fixed = Fixed::of(graph);
+    let mut first = First { fixed, session, names, checkpoint, drawn: BTreeMap::new(), feed: Feed::new() };
     first.draw(open, seed)?;
     first.give(args.params.as_deref(), false)?;
     first.give(args.feeds.as_deref(), true)?;
@@ -621,7 +624,7 @@ fn prepare(args: &RunOptions, graph: &Graph, session: &mut Runner, open: &Open) 
         first.resume(path, tensors)?;
         first.session.session().set_steps(before.steps);
     }
-    let First { session: _, names, mut checkpoint, drawn, feed } = first;
+    let First { fixed: _, session: _, names, mut checkpoint, drawn, feed } = first;
     let prepared = drawn.keys().cloned().collect();
     let stay = drawn.into_iter().filter(|(name, _)| !names.variables.contains_key(name));
     checkpoint.says.values.extend(stay);
@@ -643,6 +646,7 @@ fn prepare(args: &RunOptions, graph: &Graph, session: &mut Runner, open: &Open) 
 
 /// The first values of a session, while they are collected.
 struct First<'a> {
+    fixed: Fixed,
     session: &'a mut Runner,
     names: Names,
     checkpoint: Checkpoint,
@@ -669,6 +673,7 @@ impl First<'_> {
         let tensors = given(path, &self.names.settable, many)?;
         for (name, ty) in tensors.types() {
             let bytes = tensors.bytes(name)?;
+            self.fixed.check(name, &bytes)?;
             self.session.set(name, &bytes)?;
             self.drawn.remove(name);
             if !self.names.variables.contains_key(name) {

@@ -9,6 +9,7 @@ use lmsc_ir::{TensorType, Type, words};
 use lmsc_runtime::{DeviceBytes, RunError};
 
 use super::checkpoint::{self, Checkpoint};
+use super::fixed::Fixed;
 use super::tensors::{self, Files, Tensors};
 use super::watch::steps_input;
 use super::{Job, Names, Runner, Subject, fits, is_planned, lacks, not_ready};
@@ -67,6 +68,7 @@ impl InputBytes<'_> {
 /// row-major order, little-endian; their number is checked, and so is the type if it is given.
 pub struct Session {
     runner: Runner,
+    fixed: Fixed,
     /// The name of the step in messages.
     name: String,
     device: Device,
@@ -140,6 +142,7 @@ impl Session {
         let [settable, inputs, variables] =
             [&names.settable, &names.inputs, &names.variables].map(tensors_of);
         Ok(Session {
+            fixed: Fixed::of(&job.graph),
             runner,
             name,
             device,
@@ -251,6 +254,10 @@ impl Session {
     /// Sets the value without a record in the checkpoint.
     fn put(&mut self, name: &str, ty: Option<&TensorType>, bytes: InputBytes<'_>) -> Result<(), Error> {
         self.check(name, ty, bytes)?;
+        match bytes {
+            InputBytes::Host(bytes) => self.fixed.check(name, bytes)?,
+            InputBytes::Gpu(_) => self.fixed.check(name, &[])?,
+        }
         match bytes {
             InputBytes::Host(bytes) => self.runner.set(name, bytes)?,
             InputBytes::Gpu(at) => self.runner.set_within(name, at)?,

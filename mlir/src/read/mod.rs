@@ -203,15 +203,18 @@ impl<'a> Reader<'a> {
         }
         let value = match (input, initializer, data) {
             (Some(name), None, None) => self.graph.add_input(name, ty, Place::Device),
-            (_, Some(name), Some(data)) => {
+            (input, initializer, Some(data)) if input.is_some() != initializer.is_some() => {
                 let Type::Tensor(ty) = ty else {
                     return Err(self.syntax.error(at, "an initializer is a tensor, not a tuple"));
                 };
                 let data = self.data(data, Some(&ty))?.1;
-                self.graph.add_initializer(name, ty, data)
+                match (input, initializer) {
+                    (Some(name), _) => self.graph.add_default(name, ty, data),
+                    (None, name) => self.graph.add_initializer(name.unwrap_or_default(), ty, data),
+                }
             }
             _ => {
-                let message = "an argument has either `onnx.name`, or `lms.initializer` and `lms.data`";
+                let message = "an argument has either `onnx.name`, and `lms.data` if it has a default, or `lms.initializer` and `lms.data`";
                 return Err(self.syntax.error(at, message));
             }
         };

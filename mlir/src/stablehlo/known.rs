@@ -19,8 +19,8 @@ impl Known {
             let ty = graph.value(initializer.value).ty.as_tensor();
             known.0[index(initializer.value)] = ty.and_then(|ty| integers(ty, &initializer.data));
         }
-        for &variable in &graph.variables() {
-            known.0[index(variable)] = None;
+        for &changing in graph.variables().iter().chain(&graph.inputs) {
+            known.0[index(changing)] = None;
         }
         for &id in graph.order() {
             if let [Some(result)] = *graph.node(id).results

@@ -219,7 +219,8 @@ impl<'g> Lowering<'g> {
             written.extend(result.variable().map(|variable| (variable, i)));
         }
         let given = graph.inputs.iter().map(|&value| (value, None));
-        let stored = graph.initializers.iter().map(|i| (i.value, Some(&i.data)));
+        let constants = graph.initializers.iter().filter(|it| !graph.inputs.contains(&it.value));
+        let stored = constants.map(|i| (i.value, Some(&i.data)));
         let mut out = String::new();
         let mut number = 0;
         for (value, data) in given.chain(stored) {

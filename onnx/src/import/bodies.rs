@@ -5,11 +5,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
-use lmsc_ir::{Attr, LMSC_DOMAIN, Name, Op};
+use lmsc_ir::{Attr, LMSC_DOMAIN, Name, Op, Type};
 use prost::Message;
 
 use super::error::Errors;
-use super::read::{declaration, read_attribute, read_tensor};
+use super::read::{declaration, read_attribute, read_tensor, sparse_name, sparse_type};
 use super::{domain, op_name};
 use crate::file::Model;
 use crate::proto::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, ValueInfoProto};
@@ -191,6 +191,12 @@ impl<'m> Bodies<'m> {
             let value = Const::decode(&ty, &data);
             facts.insert(tensor.name(), Fact { ty: ty.into(), value });
         }
+        for sparse in &graph.sparse_initializer {
+            self.step(1 + sparse.encoded_len() / BYTES_A_STEP)?;
+            let ty =
+                sparse_type(sparse).map_err(|e| wrong(format!("{IN_ITS_BODY}a sparse initializer: {e}")))?;
+            facts.insert(sparse_name(sparse), Type::from(ty).into());
+        }
         let body = Body {
             nodes: &graph.node,
             declared: &graph.value_info,
@@ -324,6 +330,14 @@ const IN_ITS_BODY: &str = "in its body, ";
 
 /// The message once [`MOST_STEPS`] is exceeded, at any depth.
 const TOO_MANY: &str = "the functions and branches of the graph expand to more than 1,000,000 nodes";
+
+/// The cycles of functions that call one another, in words.
+pub(crate) fn recursions(all: &[FunctionProto]) -> Vec<String> {
+    let functions = all.iter().map(|f| ((f.domain(), f.name(), f.overload()), f)).collect();
+    let mut found: Vec<String> = recursive(all, &functions).into_values().collect();
+    found.sort_unstable();
+    found
+}
 
 /// A function of every cycle of calls, with the calls that lead from it back to itself.
 fn recursive<'m>(

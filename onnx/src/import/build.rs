@@ -4,14 +4,13 @@ use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use lmsc_ir::{
     Data, Def, Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, TensorType, Type, Update, ValueId,
 };
-use prost::Message;
 use smallvec::SmallVec;
 
 use super::bodies::Around;
 use super::error::Errors;
 use super::names::inner_names;
 use super::read::{
-    no_tensor, read_attribute, read_tensor, sparse_name, sparse_type, typed_input, unknown_element,
+    declaration, dense, no_tensor, read_attribute, read_tensor, sparse_name, typed_input, unknown_element,
 };
 use super::resolve::{Extra, NONE, Resolved, Source};
 use super::sizes::Found;
@@ -81,6 +80,7 @@ impl<'a, 'm> Build<'a, 'm> {
         build.graph.reserve(order.len(), file.sources.len());
         build.add_inputs(errors);
         build.add_initializers(errors);
+        build.add_defaults(errors);
         for &i in &order {
             build.add_node(i, errors);
         }
@@ -446,9 +446,9 @@ impl<'a, 'm> Build<'a, 'm> {
             if !matches!(self.file.sources[number as usize], Source::Sparse(index) if index == i) {
                 continue;
             }
-            match sparse_type(sparse) {
-                Ok(ty) => {
-                    let data = Data::Inline(sparse.encode_to_vec().into());
+            match dense(sparse) {
+                Ok((ty, bytes)) => {
+                    let data = Data::Inline(bytes);
                     self.values[number as usize] =
                         Some(self.graph.add_initializer(sparse_name(sparse), ty, data));
                 }
@@ -459,6 +459,42 @@ impl<'a, 'm> Build<'a, 'm> {
                 }),
             }
         }
+    }
+
+    /// Makes inputs of the initializers that a caller may replace, at their places among the inputs.
+    fn add_defaults(&mut self, errors: &mut Errors) {
+        if self.file.model.proto.ir_version() < 4 {
+            return;
+        }
+        let fixed: HashSet<String> = fixed_values(self.file.model).into_iter().collect();
+        let mut inputs = Vec::with_capacity(self.file.proto.input.len());
+        let mut seen = HashSet::new();
+        for input in &self.file.proto.input {
+            let number = self.file.numbers.get(input.name()).copied();
+            let Some(value) = number.and_then(|number| self.values[number as usize]) else { continue };
+            if !seen.insert(value) {
+                continue;
+            }
+            if self.graph.def(value) == Def::Input {
+                inputs.push(value);
+                continue;
+            }
+            let ty = &self.graph.value(value).ty;
+            let declared = declaration(input, &|name| self.file.sizes.get(name));
+            if let Some(declared) = declared.filter(|declared| !declared.agrees(ty)) {
+                errors.push(ImportError::Input {
+                    input: input.name().to_owned(),
+                    what: format!(
+                        "it is declared as {declared}, but its default, the initializer of its name, is {ty}"
+                    ),
+                    help: "give the input a default of its type, or none",
+                });
+            }
+            if matches!(self.graph.def(value), Def::Initializer(_)) && !fixed.contains(input.name()) {
+                inputs.push(value);
+            }
+        }
+        self.graph.inputs = inputs;
     }
 
     fn add_outputs(&mut self, errors: &mut Errors) {

@@ -207,6 +207,14 @@ pub enum ImportError {
         /// Its operator.
         op: String,
     },
+    /// The model breaks a rule of ONNX's standard, or uses a part of it that is not implemented.
+    #[error("{what}")]
+    Standard {
+        /// The rule, and where it is broken.
+        what: String,
+        /// The advice.
+        help: &'static str,
+    },
     /// The type of a result is not known.
     #[error(transparent)]
     Shape(#[from] ShapeError),
@@ -265,7 +273,7 @@ impl ImportErrors {
                 "give sizes that go together; those that follow from others can be left out".into()
             }
             ImportError::EmptyStep { .. } => "give sizes of at least 1".into(),
-            ImportError::Input { help, .. } => (*help).into(),
+            ImportError::Input { help, .. } | ImportError::Standard { help, .. } => (*help).into(),
             ImportError::External(error) => error.problem.help().into(),
             ImportError::DefinedTwice { .. } => "a value has one definition (I1): give each its own name".into(),
             ImportError::Undefined { .. } => {

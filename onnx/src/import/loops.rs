@@ -32,7 +32,7 @@ struct Loop<'q> {
 impl Bodies<'_> {
     /// The decided control flow of the node, if it is known.
     pub(super) fn decided(&self, node: &NodeProto, query: &Query<'_>, around: Around<'_>) -> Option<Decided> {
-        let is_plain = |name: &str| subgraph(node, name).is_ok_and(|body| body.sparse_initializer.is_empty());
+        let is_plain = |name: &str| subgraph(node, name).is_ok();
         match query.op.key() {
             ("", "If") => {
                 let taken = truth(query.operands.first().copied().flatten()?.value)?;
@@ -40,14 +40,21 @@ impl Bodies<'_> {
             }
             ("", "Loop") if is_plain("body") => {
                 let found = self.simulate(node, query, around).ok().flatten()?;
-                let Simulated { count, nodes, scans, .. } = found;
-                (count > 0 || scans.is_empty()).then_some(Decided::Iterations { count, nodes })
+                let Simulated { count, nodes, scans, carried } = found;
+                if count == 0 && !scans.is_empty() {
+                    return skipped(carried.len(), self.repeat(node, query, around).ok()?);
+                }
+                Some(Decided::Iterations { count, nodes })
             }
             ("", "Scan") if query.version >= 9 && is_plain("body") => {
                 let body = subgraph(node, "body").ok()?;
                 let count = usize::try_from(scan_length(node, query).ok().flatten()?).ok()?;
                 let nodes = count.checked_mul(body.node.len() + query.operands.len() + body.output.len())?;
-                (count > 0).then_some(Decided::Iterations { count, nodes })
+                if count == 0 {
+                    let carried = scan_states(node, query).ok()?;
+                    return skipped(carried, self.scan(node, query, around).ok()?);
+                }
+                Some(Decided::Iterations { count, nodes })
             }
             _ => None,
         }
@@ -161,6 +168,12 @@ impl Bodies<'_> {
         });
         Ok(carried.into_iter().chain(scans).collect())
     }
+}
+
+/// A loop of no iteration, if the types of all its results are known.
+fn skipped(carried: usize, results: Vec<Option<Fact>>) -> Option<Decided> {
+    let scans = results.into_iter().skip(carried).map(|fact| fact?.ty.as_tensor().cloned());
+    Some(Decided::Skipped { carried, scans: scans.collect::<Option<Vec<_>>>()? })
 }
 
 /// The list of integers in the attribute; empty if it is left out.

@@ -1,7 +1,8 @@
 //! Imports a model's messages into the graph.
 //!
-//! - A graph input that is also an initializer is treated as an initializer: its bytes are in the file. A caller that feeds
-//!   another value for it must feed one that gives the same shapes.
+//! - A graph input that is also an initializer has a default, which a caller may replace: it is among the graph's inputs, and its
+//!   bytes are among the initializers. Before IR version 4 every initializer was an input, and none can be replaced. Where extents
+//!   depend on a default, they are those of the default ([`shapes::deciding`]).
 //! - Extents are numbers: symbols of graph inputs are bound by [`Dims`], expressions such as `2*n` follow from them, and
 //!   everything else follows from the inputs by [`shapes`]. Other symbols, such as `unk__7`, declare
 //!   nothing: exporters give one size several names.
@@ -18,6 +19,7 @@ mod names;
 mod read;
 mod resolve;
 mod sizes;
+mod standard;
 
 use std::collections::BTreeSet;
 
@@ -29,6 +31,7 @@ use crate::proto::{GraphProto, NodeProto, TensorProto};
 use crate::{addresses, key, shapes};
 
 use bodies::Breaches;
+pub(crate) use bodies::recursions;
 use build::Build;
 pub use dims::Dims;
 use error::{Errors, NEWEST_IR};
@@ -116,6 +119,10 @@ fn read(
         Some(breaches) => versions(model, &mut breaches.borrow_mut()),
         None => versions(model, errors),
     }
+    match breaches {
+        Some(breaches) => standard::check(model, &mut breaches.borrow_mut()),
+        None => standard::check(model, errors),
+    }
     for function in &model.proto.functions {
         if Ours::of_function(function).is_some_and(|ours| !ours.is_computed_by(function)) {
             errors.push(ImportError::NoCopy { function: function.name().to_owned() });
@@ -148,12 +155,14 @@ enum Constancy {
 }
 
 /// Control flow that is known when a model is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decided {
     /// The condition of an `If`.
     Branch(bool),
     /// The number of iterations of a `Loop`, and the number of nodes of all iterations.
     Iterations { count: usize, nodes: usize },
+    /// A `Loop` or a `Scan` of no iteration: the number of values that it would carry, and the types of its other results.
+    Skipped { carried: usize, scans: Vec<TensorType> },
 }
 
 /// The nodes of the graph whose control flow is known, by their positions in the file.

@@ -101,9 +101,15 @@ pub(super) fn read_tensor(tensor: &TensorProto, place: &str) -> Result<(TensorTy
     }
     let bytes = match &tensor.raw_data {
         Some(raw) => raw.clone(),
-        None => typed_bytes(tensor, element)
-            .map_err(|e| wrong(format!("its `{}` ends inside an element", e.field)))?,
+        None => {
+            check_range(tensor, element).map_err(wrong)?;
+            typed_bytes(tensor, element)
+                .map_err(|e| wrong(format!("its `{}` ends inside an element", e.field)))?
+        }
     };
+    let is_odd = element == lmsc_ir::ElementType::Bool && bytes.iter().any(|&byte| byte > 1);
+    // Every byte but 0 is true.
+    let bytes = if is_odd { bytes.iter().map(|&byte| u8::from(byte != 0)).collect() } else { bytes };
     if bytes.len() as u64 != size.0 {
         let found = lmsc_ir::words::count(bytes.len(), "byte");
         return Err(wrong(format!("it holds {found}, but {ty} has {}", size.0)));
@@ -158,6 +164,88 @@ pub(super) fn typed_input(input: &ValueInfoProto) -> String {
 /// Extents as options state them: `2x3`.
 pub(super) fn extent_text(extents: &[u64]) -> String {
     extents.iter().map(u64::to_string).collect::<Vec<_>>().join("x")
+}
+
+/// Refuses numbers of the typed fields that the element type cannot hold.
+fn check_range(tensor: &TensorProto, element: lmsc_ir::ElementType) -> Result<(), String> {
+    use lmsc_ir::ElementType::*;
+    let (least, most) = match element {
+        Int8 => (i64::from(i8::MIN), i64::from(i8::MAX)),
+        Int16 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        Uint8 | Bool => (0, i64::from(u8::MAX)),
+        Uint16 => (0, i64::from(u16::MAX)),
+        // Bits of floats; other writers extend their sign.
+        Float16 | Bfloat16 => (i64::from(i16::MIN), i64::from(u16::MAX)),
+        Int32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        Uint32 => (0, i64::from(u32::MAX)),
+        _ => return Ok(()),
+    };
+    let fields = if element == Uint32 { &tensor.uint64_data } else { &tensor.int32_data };
+    // A field that ends inside an element is refused elsewhere.
+    let Ok(numbers) = tensor.wide(fields) else { return Ok(()) };
+    match numbers.into_iter().find(|number| !(least..=most).contains(number)) {
+        Some(number) => {
+            Err(format!("its element {number} is no {element}: it is not within {least} and {most}"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Larger sparse tensors are not made dense.
+const MOST_DENSE_BYTES: u64 = 1 << 27;
+
+/// The dense tensor that the sparse one stands for, in the layout of `raw_data`.
+pub(super) fn dense(sparse: &SparseTensorProto) -> Result<(TensorType, Bytes), String> {
+    let ty = sparse_type(sparse)?;
+    let size = ty.byte_size().map_or(u64::MAX, |size| size.0);
+    if ty.element.bits() % 8 != 0 || ty.element == lmsc_ir::ElementType::String {
+        return Err(format!("it is sparse, and lmsc makes no dense tensor of {}", ty.element));
+    }
+    if size > MOST_DENSE_BYTES {
+        return Err(format!("it is sparse, and {ty}: lmsc takes at most 128 MiB as a dense tensor"));
+    }
+    let (Some(values), Some(indices)) = (&sparse.values, &sparse.indices) else {
+        return Err("it is sparse, and has no values or no indices".to_owned());
+    };
+    let read = |tensor: &TensorProto| match read_tensor(tensor, "sparse tensor") {
+        Ok((ty, lmsc_ir::Data::Inline(bytes))) => Ok((ty, bytes)),
+        Ok(_) => {
+            Err("it is sparse, and its bytes are in another file; lmsc reads only those in the model"
+                .to_owned())
+        }
+        Err(error) => Err(error.to_string()),
+    };
+    let ((value_type, values), (index_type, indices)) = (read(values)?, read(indices)?);
+    let count = values.len() / (ty.element.bits() / 8) as usize;
+    let rank = ty.dims.len();
+    let is_linear = index_type.dims == [count as u64];
+    if value_type.dims.len() != 1
+        || index_type.element != lmsc_ir::ElementType::Int64
+        || !is_linear && index_type.dims != [count as u64, rank as u64]
+    {
+        return Err(format!(
+            "it is sparse, and its indices, {index_type}, do not go with its values, {value_type}"
+        ));
+    }
+    let width = (ty.element.bits() / 8) as usize;
+    let mut bytes = vec![0; size as usize];
+    let indices: Vec<i64> = indices.as_chunks().0.iter().map(|&b| i64::from_le_bytes(b)).collect();
+    let total = ty.element_count().unwrap_or(0);
+    for (i, value) in values.chunks_exact(width).enumerate() {
+        let at = match is_linear {
+            true => u64::try_from(indices[i]).ok().filter(|&at| at < total),
+            false => indices[i * rank..(i + 1) * rank].iter().zip(&ty.dims).try_fold(
+                0,
+                |at: u64, (&index, &extent)| {
+                    let index = u64::try_from(index).ok().filter(|&index| index < extent)?;
+                    Some(at * extent + index)
+                },
+            ),
+        };
+        let at = at.ok_or_else(|| format!("it is sparse, and index {i} is outside of {ty}"))? as usize;
+        bytes[at * width..(at + 1) * width].copy_from_slice(value);
+    }
+    Ok((ty, bytes.into()))
 }
 
 /// The elements of the typed fields in the layout of `raw_data`.

@@ -1,6 +1,6 @@
 //! Rules applied to the nodes of a [`Graph`].
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use lmsc_ir::{Def, Graph, ValueId};
 
@@ -48,6 +48,55 @@ fn contradictions(query: &Query<'_>, facts: &[Option<Fact>]) -> Vec<ShapeError> 
     };
     query.results.iter().zip(facts).enumerate().filter_map(contradiction).collect()
 }
+
+/// The inputs with a default whose value is part of the graph: extents depend on it, or it is an argument, such as an axis, that
+/// kernels take before a step runs. Another value in its place needs another graph.
+///
+/// Integers of at most [`MOST_OF_ARGUMENT`] elements count as arguments, and so do floats that lead to an operator that takes floats
+/// as such.
+pub fn deciding(graph: &Graph) -> Vec<ValueId> {
+    let small = |value: ValueId| {
+        let ty = graph.value(value).ty.as_tensor();
+        ty.filter(|ty| ty.element_count().is_some_and(|count| count <= MOST_OF_ARGUMENT))
+    };
+    // By value, the defaults that it is computed from, all of it small.
+    let mut from: HashMap<ValueId, BTreeSet<ValueId>> = HashMap::new();
+    let mut found = BTreeSet::new();
+    for value in graph.defaults() {
+        match small(value) {
+            Some(ty) if ty.element.is_float() => _ = from.insert(value, BTreeSet::from([value])),
+            Some(_) => _ = found.insert(value),
+            None => {}
+        }
+    }
+    for &id in graph.order() {
+        let node = graph.node(id);
+        let takes_floats =
+            matches!(node.op.name(), "Clip" | "Dropout" | "Pad" | "Pow" | "Range" | "Resize" | "Upsample")
+                || !node.captures.is_empty()
+                || node.op.name().contains("Dropout");
+        let sources: BTreeSet<ValueId> =
+            node.reads().filter_map(|v| from.get(&v)).flatten().copied().collect();
+        if takes_floats {
+            found.extend(&sources);
+        }
+        for result in node.defines().filter(|&result| !sources.is_empty() && small(result).is_some()) {
+            from.insert(result, sources.clone());
+        }
+    }
+    // Large integers are tensors to compute with, unless the extents of a result follow from them.
+    let known = constants(graph);
+    let is_known = |value: ValueId| known.get(value.as_u32() as usize).is_some_and(Option::is_some);
+    let large = |value: &ValueId| small(*value).is_none() && is_known(*value);
+    found.extend(graph.defaults().filter(large).filter(|&value| {
+        let is_float = graph.value(value).ty.as_tensor().is_some_and(|ty| ty.element.is_float());
+        !is_float
+    }));
+    found.into_iter().collect()
+}
+
+/// Maximum number of elements of an argument of an operator: axes, bounds and sizes, one for each dimension.
+const MOST_OF_ARGUMENT: u64 = 64;
 
 /// Calls `answer` for every node in order, and returns the elements that it finds, by value.
 fn each_node(

@@ -37,7 +37,7 @@ use contract::Contract;
 pub use contract::NEWEST;
 pub(crate) use contract::{ANY_VERSION, CONVERT, spelled};
 pub(crate) use graph::{Constants, operands, producer};
-pub use graph::{check, constants};
+pub use graph::{check, constants, deciding};
 use say::{axis, axis_mask, extent, extents, kind, result_extent, show};
 
 /// The known facts about a value: its type, and its elements if they are few and constant.
