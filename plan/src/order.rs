@@ -103,10 +103,9 @@ fn with_early_updates(graph: &Graph, order: &[NodeId]) -> Vec<NodeId> {
     let before = graph.predecessor_lists();
     let mut place = vec![0; graph.node_capacity()];
     order.iter().enumerate().for_each(|(at, &node)| place[number(node)] = at as u32);
-    let moves = |node: NodeId| {
-        phases.phase(node) == Phase::Update && !graph.node(node).op.effects().random
-    };
-    let waits = |at: usize| before.of(order[at]).iter().map(|&node| place[number(node)]).collect::<Vec<u32>>();
+    let moves = |node: NodeId| phases.phase(node) == Phase::Update && !graph.node(node).op.effects().random;
+    let waits =
+        |at: usize| before.of(order[at]).iter().map(|&node| place[number(node)]).collect::<Vec<u32>>();
     let places = early_places(order.len(), |at| moves(order[at]).then(|| waits(at)));
     sorted_by_place(&places).into_iter().map(|at| order[at as usize]).collect()
 }
@@ -151,7 +150,8 @@ fn waiting(problem: &Problem, places: &[u32]) -> Option<(u32, usize, usize)> {
     let first = problem.ops.iter().position(is_of(Phase::Backward))?;
     let last = problem.ops.iter().rposition(is_of(Phase::Backward))?;
     let late = last - (last - first) / LATE_SHARE;
-    let updates = problem.ops.iter().zip(places).filter(|(op, _)| is_of(Phase::Update)(op) && !op.changes.is_empty());
+    let updates =
+        problem.ops.iter().zip(places).filter(|(op, _)| is_of(Phase::Update)(op) && !op.changes.is_empty());
     let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
     let mut all = 0;
     for (_, &place) in updates {
@@ -517,6 +517,7 @@ fn number(node: NodeId) -> usize {
 #[cfg(test)]
 mod tests {
     use lmsc_ir::random::{Rng, Size, training_graph};
+    use lmsc_schedule::problem::Tensor;
 
     use super::*;
 
@@ -658,5 +659,41 @@ mod tests {
         let order = order(text);
         let at = |name: &str| order.iter().position(|n| n == name);
         assert!(at("z") < at("t"));
+    }
+
+    #[test]
+    fn updates_run_once_their_gradients_are_complete() {
+        let tensor = |given| Tensor { bytes: 8, swappable: true, given, kept: given };
+        let mut problem = Problem { kinds: vec!["op".to_owned()], ..Problem::default() };
+        let [w, v, dw, dv] = [true, true, false, false].map(|given| problem.tensors.push(tensor(given)));
+        let op = |phase, reads: &[TensorId], produces: &[TensorId], changes: &[TensorId]| Operator {
+            kind: 0,
+            phase,
+            nanos: 1,
+            workspace: 0,
+            reads: reads.to_vec(),
+            produces: produces.to_vec(),
+            changes: changes.to_vec(),
+            recomputable: false,
+        };
+        problem.ops = vec![
+            op(Phase::Forward, &[w, v], &[], &[]),
+            op(Phase::Backward, &[v], &[dv], &[]),
+            // Reads the variable that the update of tick 3 changes.
+            op(Phase::Backward, &[w, dv], &[dw], &[]),
+            op(Phase::Update, &[v, dv], &[], &[v]),
+            op(Phase::Update, &[w, dw], &[], &[w]),
+        ];
+        let early = early_updates(&problem);
+        assert_eq!(early.problem.check(), Ok(()));
+        assert_eq!((early.origin, early.moved), (vec![0, 1, 3, 2, 4], 2));
+        assert_eq!(early.waiting, None);
+
+        // A norm of all gradients is awaited by both.
+        let norm = problem.tensors.push(tensor(false));
+        problem.ops.insert(3, op(Phase::Update, &[dw, dv], &[norm], &[]));
+        problem.ops[4].reads.push(norm);
+        problem.ops[5].reads.push(norm);
+        assert_eq!(early_updates(&problem).waiting, Some((2, 2, 2)));
     }
 }

@@ -415,7 +415,9 @@ impl<'a, 'b> Layered<'a, 'b> {
         for place in 0..self.places.len() {
             let facts = &self.places[place];
             let bytes = facts.bytes;
-            if bytes < self.search.budget / SMALL_PLACE || !facts.tensors.iter().any(|&(_, layer)| pattern.again[layer]) {
+            if bytes < self.search.budget / SMALL_PLACE
+                || !facts.tensors.iter().any(|&(_, layer)| pattern.again[layer])
+            {
                 continue;
             }
             let is_kept = pattern.kept_from[place] == 0;

@@ -2,7 +2,8 @@
 //!
 //! A choice determines which tensors are dropped after a use and recomputed in the backward phase ([`crate::ours::remat`]), and
 //! which are kept beyond their last use for that. For each choice, the excess over the budget is swapped as in
-//! [`super::swap_only`]. The search starts from constructed choices (the cheapest per byte, the best at a price of bytes,
+//! [`super::swap_only`]. Where variables leave, and in problems of many operators, choices for whole layers come first
+//! ([`layered`]). The search starts from constructed choices (the cheapest per byte, the best at a price of bytes,
 //! segments between cuts), anneals the best of them, and then the best found so far. The choices found are combined by
 //! crossover in parts of the step, then changed one tensor at a time and by exchanges of a tensor for cheaper ones, as long
 //! as that gains. Up to here, eviction sets only count bytes; from the best choices, further walks use time-aware eviction
@@ -89,9 +90,6 @@ const TIME_AWARE_SHARE: Tunable<usize> = Tunable::new(10);
 /// Number of steps of a walk that an evaluation with a time-aware eviction set counts as; each step of other walks
 /// counts as one, evaluated or not.
 const TIME_AWARE_STEPS: Tunable<usize> = Tunable::new(8);
-
-/// At least this number of constructed choices are evaluated in a round.
-const LEAST_STARTS: Tunable<usize> = Tunable::new(32);
 
 /// Maximum number of evaluations remembered.
 const KNOWN: usize = 100_000;
@@ -196,19 +194,22 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     if by_layer {
         found = search.finished(Layered::new(&search, &request.problem.uses()).best());
         search.refine(&mut found);
-        if std::env::var("FOLD").is_ok() { eprintln!("layered {} {:?}: {:?}", part as u8, request.granularity, found.iter().map(|(f,p)|(f.0,f.1,p.schedule.makespan())).collect::<Vec<_>>()); }
     }
-    // Little is left to single tensors where layers were decided, and with many operators an evaluation takes long.
-    let patience = match (by_layer, request.problem.ops.len() > 2 * MANY_OPERATORS.get()) {
-        (false, _) => 2,
-        (true, false) => 1,
-        (true, true) => 0,
-    };
+    // Where variables leave, little is left to single tensors once layers are decided.
+    let patience = if by_layer && part == Part::WithVariables { 0 } else { 2 };
+    let most_rounds =
+        if patience == 0 && !found.is_empty() && request.problem.ops.len() > MANY_OPERATORS.get() {
+            0
+        } else {
+            ROUNDS.get().len()
+        };
     let mut before = found.first().map_or(u64::MAX, |(_, plan)| plan.schedule.makespan());
     let (mut spent, mut placed) = (0, None);
     // Without effort there is one short round.
-    for (round, percent) in
-        (0u64..).zip(ROUNDS.get()).filter(|&(_, percent)| percent <= effort.max(ROUNDS.get()[0]))
+    for (round, percent) in (0u64..)
+        .zip(ROUNDS.get())
+        .take(most_rounds)
+        .filter(|&(_, percent)| percent <= effort.max(ROUNDS.get()[0]))
     {
         search.evaluations = all * (percent - spent).min(effort) as usize / 100;
         search.follow.begin(percent);
@@ -361,7 +362,7 @@ impl<'a> Search<'a> {
 
     /// The best choices found from the seeds and from constructed choices, the best first.
     fn run(&self, seeds: &[Found], round: u64) -> Vec<Found> {
-        let mut starts = self.started((self.evaluations / 2).max(LEAST_STARTS.get()));
+        let mut starts = self.started((self.evaluations / 2).max(32));
         // Either kind of eviction set may be better for the choices found from a start.
         starts.iter_mut().step_by(2).for_each(|(_, manner, _)| *manner = Manner::Ready);
         // Half of the walks start from the best choices of the previous round, the others from constructed ones.

@@ -275,8 +275,9 @@ fn periods(alike: &[u32]) -> Vec<usize> {
         seen.iter().flatten().for_each(|&at| *often.entry(tick - at).or_default() += 1);
         *seen = [Some(tick), seen[0], seen[1]];
     }
-    let is_period =
-        |&(period, count): &(usize, usize)| period >= SHORTEST && count + 1 >= period / 2 && 2 * period <= alike.len();
+    let is_period = |&(period, count): &(usize, usize)| {
+        period >= SHORTEST && count + 1 >= period / 2 && 2 * period <= alike.len()
+    };
     let mut periods: Vec<(usize, usize)> = often.into_iter().filter(is_period).collect();
     periods.sort_by_key(|&(period, count)| (Reverse(count), period));
     periods.into_iter().take(PERIODS).map(|(period, _)| period).collect()
@@ -313,4 +314,52 @@ fn common(one: &[u32], other: &[u32]) -> usize {
         }
     }
     both
+}
+
+#[cfg(test)]
+mod tests {
+    use lmsc_ir::Phase::{Backward, Forward};
+    use lmsc_schedule::problem::Operator;
+    use lmsc_schedule::testing::{op, problem, produced};
+
+    use super::*;
+
+    /// A chain of operators of these kinds, each of which reads the result before it, and one of the backward phase.
+    fn chain(kinds: &[u32]) -> Problem {
+        let tensors = vec![produced(8); kinds.len() + 1];
+        let mut ops: Vec<Operator> = Vec::new();
+        for (tick, &kind) in (0u32..).zip(kinds) {
+            let reads = tick.checked_sub(1);
+            ops.push(Operator { kind, ..op(Forward, 1, reads.as_slice(), &[tick]) });
+        }
+        let last = kinds.len() as u32;
+        ops.push(op(Backward, 1, &[last - 1], &[last]));
+        Problem { kinds: (0..10).map(|kind| kind.to_string()).collect(), ..problem(&tensors, &ops) }
+    }
+
+    fn layers(kinds: &[u32]) -> Vec<(Range<usize>, usize, usize)> {
+        let problem = chain(kinds);
+        let remat = Rematerializer::new(&problem);
+        let layers = Forward::new(&problem, &remat, &problem.uses(), kinds.len()).layers();
+        layers.into_iter().map(|layer| (layer.ticks, layer.class, layer.copy)).collect()
+    }
+
+    #[test]
+    fn repeated_layers_are_copies_of_one_class() {
+        let layer = [1, 2, 3, 4, 5];
+        let kinds = [&[7, 8][..], &layer, &layer, &layer, &layer, &[9]].concat();
+        let found = layers(&kinds);
+        let copies = found.iter().filter(|(ticks, class, _)| *class == 0 && ticks.len() == 5).count();
+        assert!(copies >= 3, "{found:?}");
+        let covered: Vec<usize> = found.iter().flat_map(|(ticks, ..)| ticks.clone()).collect();
+        assert_eq!(covered, (0..kinds.len()).collect::<Vec<usize>>());
+    }
+
+    #[test]
+    fn operators_that_do_not_repeat_are_cut_into_stretches() {
+        let found = layers(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        let covered: Vec<usize> = found.iter().flat_map(|(ticks, ..)| ticks.clone()).collect();
+        assert_eq!(covered, (0..10).collect::<Vec<usize>>());
+        assert!(layers(&[1]).len() == 1);
+    }
 }
