@@ -120,6 +120,9 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
         return joint;
     }
     let joint = joint.map(|plan| swap_only::in_ranges(request, plan));
+    if joint.is_ok() && request.problem.ops.len() > MANY_OPERATORS.get() {
+        return joint;
+    }
     // The bound takes long to compute, so it is computed only if there is a plan to compare with it.
     let is_best = joint
         .as_ref()
@@ -139,7 +142,8 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
 pub(crate) fn glance(request: &Request) -> Option<u64> {
     staying_and_leaving(&Request { watch: None, ..*request }, |request| {
         let remat = Rematerializer::new(request.problem);
-        let search = Search::new(&remat, request, Part::Whole);
+        let part = if request.problem.any_variable_leaves() { Part::WithVariables } else { Part::Whole };
+        let search = Search::new(&remat, request, part);
         let starts = search.started(ESTIMATE_EVALUATIONS.get());
         let walked = search.walks(
             &starts,
@@ -148,8 +152,7 @@ pub(crate) fn glance(request: &Request) -> Option<u64> {
             0,
         );
         let walked = walked.first().map(|(makespan, ..)| *makespan);
-        let part = if request.problem.any_variable_leaves() { Part::WithVariables } else { Part::Whole };
-        let layered = decides_by_layer(request.problem, part).then(|| {
+        let layered = search.decides_by_layer.then(|| {
             let evaluations = ESTIMATE_EVALUATIONS.get() * MANY_OPERATORS.get()
                 / request.problem.ops.len().max(MANY_OPERATORS.get());
             Layered::new(&search, &request.problem.uses()).glance(evaluations)
@@ -167,7 +170,7 @@ const ROUNDS: Tunable<[u32; 10]> = Tunable::new([1, 3, 10, 25, 50, 100, 200, 400
 
 fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     let Request { effort, .. } = *request;
-    let swapping = swap_only::covering(request);
+    let swapping = swapping(request, part);
     if swapping.as_ref().is_ok_and(|plan| plan.schedule.makespan() == request.problem.compute_nanos()) {
         return swapping;
     }
@@ -189,27 +192,21 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     // The bound takes long to compute, so it is computed only if something fits.
     let least = LazyCell::new(|| bound::quick(request));
     let all = search.evaluations;
-    let mut found: Vec<(Found, Plan)> = Vec::new();
-    let by_layer = decides_by_layer(request.problem, part);
-    if by_layer {
-        found = search.finished(Layered::new(&search, &request.problem.uses()).best());
-        search.refine(&mut found);
+    let mut found = search.layered(effort);
+    // Where variables leave, little is left to single tensors once layers are decided; and with many operators, nothing that
+    // the evaluations allowed would find.
+    let is_decided = part == Part::WithVariables && !found.is_empty();
+    let patience = if is_decided { 0 } else { 2 };
+    if is_decided && request.problem.ops.len() > MANY_OPERATORS.get() {
+        let best = found.swap_remove(0).1;
+        search.follow.end(&best, least.nanos);
+        return Ok(swapping.into_iter().chain([best]).min_by_key(|p| p.schedule.makespan()).expect("one"));
     }
-    // Where variables leave, little is left to single tensors once layers are decided.
-    let patience = if by_layer && part == Part::WithVariables { 0 } else { 2 };
-    let most_rounds =
-        if patience == 0 && !found.is_empty() && request.problem.ops.len() > MANY_OPERATORS.get() {
-            0
-        } else {
-            ROUNDS.get().len()
-        };
     let mut before = found.first().map_or(u64::MAX, |(_, plan)| plan.schedule.makespan());
     let (mut spent, mut placed) = (0, None);
     // Without effort there is one short round.
-    for (round, percent) in (0u64..)
-        .zip(ROUNDS.get())
-        .take(most_rounds)
-        .filter(|&(_, percent)| percent <= effort.max(ROUNDS.get()[0]))
+    for (round, percent) in
+        (0u64..).zip(ROUNDS.get()).filter(|&(_, percent)| percent <= effort.max(ROUNDS.get()[0]))
     {
         search.evaluations = all * (percent - spent).min(effort) as usize / 100;
         search.follow.begin(percent);
@@ -247,6 +244,18 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     })
 }
 
+/// A plan without recomputation. Where layers of many operators are decided first, the first eviction set is enough: with the pattern
+/// in which no layer runs again, others are tried.
+fn swapping(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
+    let Request { problem, budget, granularity, .. } = *request;
+    if part != Part::WithVariables || problem.ops.len() <= MANY_OPERATORS.get() {
+        return swap_only::covering(request);
+    }
+    let piece = piece_of(problem, granularity, swap_only::PIECES.get());
+    let schedule = swap_only::covered(problem, budget, piece, Manner::InTime)?;
+    Ok(Plan::without_recomputation(problem, schedule))
+}
+
 /// A choice with its makespan and the kind of its eviction set.
 type Found = (u64, Manner, Choice);
 
@@ -266,6 +275,7 @@ struct Search<'a> {
     rank: Vec<u32>,
     /// Maximum number of evaluations of a round; at first the number at an effort of 100.
     evaluations: usize,
+    decides_by_layer: bool,
     follow: Follow<'a>,
     /// Results by digest of the rewritten problem: choices that differ only where nothing depends on it have the same digest.
     known: Mutex<HashMap<u64, Known>>,
@@ -311,9 +321,20 @@ impl<'a> Search<'a> {
             by_cost,
             rank,
             evaluations,
+            decides_by_layer: decides_by_layer(problem, part),
             follow: Follow::new(request, part),
             known: Mutex::default(),
         }
+    }
+
+    /// The best choices for whole layers and their plans, the best first, where layers are decided first.
+    fn layered(&self, effort: u32) -> Vec<(Found, Plan)> {
+        if !self.decides_by_layer {
+            return Vec::new();
+        }
+        let mut found = self.finished(Layered::new(self, &self.problem.uses()).best(effort));
+        self.refine(&mut found);
+        found
     }
 
     /// The best of at most `most` constructed choices, the best first.
