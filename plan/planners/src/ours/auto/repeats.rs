@@ -318,7 +318,7 @@ fn common(one: &[u32], other: &[u32]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use lmsc_ir::Phase::{Backward, Forward};
+    use lmsc_ir::Phase;
     use lmsc_schedule::problem::Operator;
     use lmsc_schedule::testing::{op, problem, produced};
 
@@ -330,10 +330,10 @@ mod tests {
         let mut ops: Vec<Operator> = Vec::new();
         for (tick, &kind) in (0u32..).zip(kinds) {
             let reads = tick.checked_sub(1);
-            ops.push(Operator { kind, ..op(Forward, 1, reads.as_slice(), &[tick]) });
+            ops.push(Operator { kind, ..op(Phase::Forward, 1, reads.as_slice(), &[tick]) });
         }
         let last = kinds.len() as u32;
-        ops.push(op(Backward, 1, &[last - 1], &[last]));
+        ops.push(op(Phase::Backward, 1, &[last - 1], &[last]));
         Problem { kinds: (0..10).map(|kind| kind.to_string()).collect(), ..problem(&tensors, &ops) }
     }
 
