@@ -516,6 +516,7 @@ fn number(node: NodeId) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use lmsc_schedule::problem::Tensor;
     use lmsc_testing::{Rng, Size, training_graph};
 
     use super::*;
@@ -658,5 +659,41 @@ mod tests {
         let order = order(text);
         let at = |name: &str| order.iter().position(|n| n == name);
         assert!(at("z") < at("t"));
+    }
+
+    #[test]
+    fn updates_run_once_their_gradients_are_complete() {
+        let tensor = |given| Tensor { bytes: 8, swappable: true, given, kept: given };
+        let mut problem = Problem { kinds: vec!["op".to_owned()], ..Problem::default() };
+        let [w, v, dw, dv] = [true, true, false, false].map(|given| problem.tensors.push(tensor(given)));
+        let op = |phase, reads: &[TensorId], produces: &[TensorId], changes: &[TensorId]| Operator {
+            kind: 0,
+            phase,
+            nanos: 1,
+            workspace: 0,
+            reads: reads.to_vec(),
+            produces: produces.to_vec(),
+            changes: changes.to_vec(),
+            recomputable: false,
+        };
+        problem.ops = vec![
+            op(Phase::Forward, &[w, v], &[], &[]),
+            op(Phase::Backward, &[v], &[dv], &[]),
+            // Reads the variable that the update of tick 3 changes.
+            op(Phase::Backward, &[w, dv], &[dw], &[]),
+            op(Phase::Update, &[v, dv], &[], &[v]),
+            op(Phase::Update, &[w, dw], &[], &[w]),
+        ];
+        let early = early_updates(&problem);
+        assert_eq!(early.problem.check(), Ok(()));
+        assert_eq!((early.origin, early.moved), (vec![0, 1, 3, 2, 4], 2));
+        assert_eq!(early.waiting, None);
+
+        // A norm of all gradients is awaited by both.
+        let norm = problem.tensors.push(tensor(false));
+        problem.ops.insert(3, op(Phase::Update, &[dw, dv], &[norm], &[]));
+        problem.ops[4].reads.push(norm);
+        problem.ops[5].reads.push(norm);
+        assert_eq!(early_updates(&problem).waiting, Some((2, 2, 2)));
     }
 }

@@ -412,4 +412,32 @@ mod tests {
         assert_eq!(rewritten.problem.tensors.len(), problem.tensors.len());
         assert_eq!(rewritten.op_origin, [0, 1, 2, 3, 4]);
     }
+
+    #[test]
+    fn a_recomputed_tensor_serves_as_far_as_it_reaches() {
+        let again = |op: Operator| Operator { recomputable: true, ..op };
+        // Two operators of the backward phase read tensor 1, and four others run between them.
+        let ops = [
+            again(op(Forward, 5, &[0], &[1])),
+            op(Forward, 1, &[1], &[2]),
+            op(Backward, 1, &[2], &[3]),
+            op(Backward, 1, &[1], &[4]),
+            op(Backward, 1, &[4], &[5]),
+            op(Backward, 1, &[5], &[6]),
+            op(Backward, 1, &[6], &[7]),
+            op(Backward, 1, &[1, 7], &[]),
+        ];
+        let tensors = [&[variable(1)][..], &[produced(1); 7]].concat();
+        let problem = problem(&tensors, &ops);
+        let remat = Rematerializer::new(&problem);
+        let windows = remat.windows().into_iter().filter(|window| window.tensor == TensorId::from_u32(1));
+        let dropped: Vec<Dropped> =
+            windows.map(|window| Dropped { needed: Needed::GoesAgain, ..Dropped::new(window) }).collect();
+        let origin = |reach: u32| {
+            let dead = Dead { reach: Reach::Operators(reach), ..Dead::default() };
+            remat.rewrite(&dropped, dead).unwrap().op_origin
+        };
+        assert_eq!(origin(3), [0, 1, 2, 0, 3, 4, 5, 6, 0, 7]);
+        assert_eq!(origin(4), [0, 1, 2, 0, 3, 4, 5, 6, 7]);
+    }
 }

@@ -10,11 +10,9 @@ use lmsc_schedule::{CLOSE_GAP, DoesNotFit, Granularity, Plan, Request};
 /// it also recomputes.
 const SMALL_VARIABLES: Tunable<[u64; 2]> = Tunable::new([200, 20]);
 
-/// In problems with more operators than this, variables are not swapped whole where planning also recomputes.
-const MOST_WHOLE: Tunable<usize> = Tunable::new(2000);
-
-/// The effort for plans that swap variables whole where planning also recomputes.
-const WHOLE_EFFORT: Tunable<u32> = Tunable::new(10);
+/// In problems with more operators than this, plans that recompute do not also try to swap variables whole: layers are
+/// decided well by ranges.
+const MOST_WHOLE: Tunable<usize> = Tunable::new(1000);
 
 /// The problem with variables pinned to the device.
 fn still(problem: &Problem) -> Problem {
@@ -85,11 +83,9 @@ fn leaving(
     if request.granularity == Granularity::Whole {
         return Ok(asked);
     }
-    if request.problem.ops.len() > MOST_WHOLE.get() && request.recompute {
+    if request.recompute && request.problem.ops.len() > MOST_WHOLE.get() {
         return Ok(asked);
     }
-    // Little effort shows whether that is a matter of whole tensors.
-    let effort = if request.recompute { request.effort.min(WHOLE_EFFORT.get()) } else { request.effort };
-    let whole = run(&Request { granularity: Granularity::Whole, effort, ..*request }).ok();
+    let whole = run(&Request { granularity: Granularity::Whole, ..*request }).ok();
     Ok(whole.into_iter().chain([asked]).min_by_key(|plan| plan.schedule.makespan()).expect("one at least"))
 }

@@ -40,6 +40,9 @@ const PATTERN_PIECES: Tunable<u64> = Tunable::new(500);
 /// Operators that are evaluated for patterns, if the number of operators allows at least [`LEAST_EVALUATIONS`].
 const EVALUATED: Tunable<usize> = Tunable::new(1_000_000);
 
+/// The effort from which on all these evaluations are made, and in proportion less below it.
+const FULL_EFFORT: u32 = 25;
+
 /// At least this number of evaluations.
 const LEAST_EVALUATIONS: usize = 12;
 
@@ -151,9 +154,13 @@ impl<'a, 'b> Layered<'a, 'b> {
         }
     }
 
-    /// The best choices, the best first.
-    pub(super) fn best(mut self) -> Vec<Found> {
+    /// The best choices, the best first; none without effort.
+    pub(super) fn best(mut self, effort: u32) -> Vec<Found> {
         let all = (EVALUATED.get() / self.search.problem.ops.len().max(1)).clamp(LEAST_EVALUATIONS, 1000);
+        let all = all * effort.min(FULL_EFFORT) as usize / FULL_EFFORT as usize;
+        if all == 0 {
+            return Vec::new();
+        }
         let mut found = self.whole_layers(all / 2);
         let least = self.search.problem.compute_nanos();
         for (nanos, pattern) in found.clone().into_iter().take(IMPROVED) {

@@ -2,7 +2,8 @@
 //!
 //! A choice determines which tensors are dropped after a use and recomputed in the backward phase ([`crate::ours::remat`]), and
 //! which are kept beyond their last use for that. For each choice, the excess over the budget is swapped as in
-//! [`super::swap_only`]. The search starts from constructed choices (the cheapest per byte, the best at a price of bytes,
+//! [`super::swap_only`]. Where variables leave, and in problems of many operators, choices for whole layers come first
+//! ([`layered`]). The search starts from constructed choices (the cheapest per byte, the best at a price of bytes,
 //! segments between cuts), anneals the best of them, and then the best found so far. The choices found are combined by
 //! crossover in parts of the step, then changed one tensor at a time and by exchanges of a tensor for cheaper ones, as long
 //! as that gains. Up to here, eviction sets only count bytes; from the best choices, further walks use time-aware eviction
@@ -90,9 +91,6 @@ const TIME_AWARE_SHARE: Tunable<usize> = Tunable::new(10);
 /// counts as one, evaluated or not.
 const TIME_AWARE_STEPS: Tunable<usize> = Tunable::new(8);
 
-/// At least this number of constructed choices are evaluated in a round.
-const LEAST_STARTS: Tunable<usize> = Tunable::new(32);
-
 /// Maximum number of evaluations remembered.
 const KNOWN: usize = 100_000;
 
@@ -122,6 +120,9 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
         return joint;
     }
     let joint = joint.map(|plan| swap_only::in_ranges(request, plan));
+    if joint.is_ok() && request.problem.ops.len() > MANY_OPERATORS.get() {
+        return joint;
+    }
     // The bound takes long to compute, so it is computed only if there is a plan to compare with it.
     let is_best = joint
         .as_ref()
@@ -141,7 +142,8 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
 pub(crate) fn glance(request: &Request) -> Option<u64> {
     staying_and_leaving(&Request { watch: None, ..*request }, |request| {
         let remat = Rematerializer::new(request.problem);
-        let search = Search::new(&remat, request, Part::Whole);
+        let part = if request.problem.any_variable_leaves() { Part::WithVariables } else { Part::Whole };
+        let search = Search::new(&remat, request, part);
         let starts = search.started(ESTIMATE_EVALUATIONS.get());
         let walked = search.walks(
             &starts,
@@ -150,8 +152,7 @@ pub(crate) fn glance(request: &Request) -> Option<u64> {
             0,
         );
         let walked = walked.first().map(|(makespan, ..)| *makespan);
-        let part = if request.problem.any_variable_leaves() { Part::WithVariables } else { Part::Whole };
-        let layered = decides_by_layer(request.problem, part).then(|| {
+        let layered = search.decides_by_layer.then(|| {
             let evaluations = ESTIMATE_EVALUATIONS.get() * MANY_OPERATORS.get()
                 / request.problem.ops.len().max(MANY_OPERATORS.get());
             Layered::new(&search, &request.problem.uses()).glance(evaluations)
@@ -169,7 +170,7 @@ const ROUNDS: Tunable<[u32; 10]> = Tunable::new([1, 3, 10, 25, 50, 100, 200, 400
 
 fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     let Request { effort, .. } = *request;
-    let swapping = swap_only::covering(request);
+    let swapping = swapping(request, part);
     if swapping.as_ref().is_ok_and(|plan| plan.schedule.makespan() == request.problem.compute_nanos()) {
         return swapping;
     }
@@ -191,26 +192,16 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     // The bound takes long to compute, so it is computed only if something fits.
     let least = LazyCell::new(|| bound::quick(request));
     let all = search.evaluations;
-    let mut found: Vec<(Found, Plan)> = Vec::new();
-    let by_layer = decides_by_layer(request.problem, part);
-    if by_layer {
-        found = search.finished(Layered::new(&search, &request.problem.uses()).best());
-        search.refine(&mut found);
-        if std::env::var("FOLD").is_ok() {
-            eprintln!(
-                "layered {} {:?}: {:?}",
-                part as u8,
-                request.granularity,
-                found.iter().map(|(f, p)| (f.0, f.1, p.schedule.makespan())).collect::<Vec<_>>()
-            );
-        }
+    let mut found = search.layered(effort);
+    // Where variables leave, little is left to single tensors once layers are decided; and with many operators, nothing that
+    // the evaluations allowed would find.
+    let is_decided = part == Part::WithVariables && !found.is_empty();
+    let patience = if is_decided { 0 } else { 2 };
+    if is_decided && request.problem.ops.len() > MANY_OPERATORS.get() {
+        let best = found.swap_remove(0).1;
+        search.follow.end(&best, least.nanos);
+        return Ok(swapping.into_iter().chain([best]).min_by_key(|p| p.schedule.makespan()).expect("one"));
     }
-    // Little is left to single tensors where layers were decided, and with many operators an evaluation takes long.
-    let patience = match (by_layer, request.problem.ops.len() > 2 * MANY_OPERATORS.get()) {
-        (false, _) => 2,
-        (true, false) => 1,
-        (true, true) => 0,
-    };
     let mut before = found.first().map_or(u64::MAX, |(_, plan)| plan.schedule.makespan());
     let (mut spent, mut placed) = (0, None);
     // Without effort there is one short round.
@@ -253,6 +244,18 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     })
 }
 
+/// A plan without recomputation. Where layers of many operators are decided first, the first eviction set is enough: with the pattern
+/// in which no layer runs again, others are tried.
+fn swapping(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
+    let Request { problem, budget, granularity, .. } = *request;
+    if part != Part::WithVariables || problem.ops.len() <= MANY_OPERATORS.get() {
+        return swap_only::covering(request);
+    }
+    let piece = piece_of(problem, granularity, swap_only::PIECES.get());
+    let schedule = swap_only::covered(problem, budget, piece, Manner::InTime)?;
+    Ok(Plan::without_recomputation(problem, schedule))
+}
+
 /// A choice with its makespan and the kind of its eviction set.
 type Found = (u64, Manner, Choice);
 
@@ -272,6 +275,7 @@ struct Search<'a> {
     rank: Vec<u32>,
     /// Maximum number of evaluations of a round; at first the number at an effort of 100.
     evaluations: usize,
+    decides_by_layer: bool,
     follow: Follow<'a>,
     /// Results by digest of the rewritten problem: choices that differ only where nothing depends on it have the same digest.
     known: Mutex<HashMap<u64, Known>>,
@@ -317,9 +321,20 @@ impl<'a> Search<'a> {
             by_cost,
             rank,
             evaluations,
+            decides_by_layer: decides_by_layer(problem, part),
             follow: Follow::new(request, part),
             known: Mutex::default(),
         }
+    }
+
+    /// The best choices for whole layers and their plans, the best first, where layers are decided first.
+    fn layered(&self, effort: u32) -> Vec<(Found, Plan)> {
+        if !self.decides_by_layer {
+            return Vec::new();
+        }
+        let mut found = self.finished(Layered::new(self, &self.problem.uses()).best(effort));
+        self.refine(&mut found);
+        found
     }
 
     /// The best of at most `most` constructed choices, the best first.
@@ -368,7 +383,7 @@ impl<'a> Search<'a> {
 
     /// The best choices found from the seeds and from constructed choices, the best first.
     fn run(&self, seeds: &[Found], round: u64) -> Vec<Found> {
-        let mut starts = self.started((self.evaluations / 2).max(LEAST_STARTS.get()));
+        let mut starts = self.started((self.evaluations / 2).max(32));
         // Either kind of eviction set may be better for the choices found from a start.
         starts.iter_mut().step_by(2).for_each(|(_, manner, _)| *manner = Manner::Ready);
         // Half of the walks start from the best choices of the previous round, the others from constructed ones.

@@ -126,7 +126,7 @@ impl<'a> Forward<'a> {
     /// The runs that are worth decisions of their own, in their order.
     fn runs(&self) -> Vec<Run> {
         let mut found = Vec::new();
-        let mut open = vec![0..self.turn()];
+        let mut open = Vec::from([0..self.turn()]);
         for is_exact in [true, false] {
             let mut left = Vec::new();
             while let Some(range) = open.pop() {
@@ -314,4 +314,52 @@ fn common(one: &[u32], other: &[u32]) -> usize {
         }
     }
     both
+}
+
+#[cfg(test)]
+mod tests {
+    use lmsc_ir::Phase;
+    use lmsc_schedule::problem::Operator;
+    use lmsc_testing::small::{op, problem, produced};
+
+    use super::*;
+
+    /// A chain of operators of these kinds, each of which reads the result before it, and one of the backward phase.
+    fn chain(kinds: &[u32]) -> Problem {
+        let tensors = vec![produced(8); kinds.len() + 1];
+        let mut ops: Vec<Operator> = Vec::new();
+        for (tick, &kind) in (0u32..).zip(kinds) {
+            let reads = tick.checked_sub(1);
+            ops.push(Operator { kind, ..op(Phase::Forward, 1, reads.as_slice(), &[tick]) });
+        }
+        let last = kinds.len() as u32;
+        ops.push(op(Phase::Backward, 1, &[last - 1], &[last]));
+        Problem { kinds: (0..10).map(|kind| kind.to_string()).collect(), ..problem(&tensors, &ops) }
+    }
+
+    fn layers(kinds: &[u32]) -> Vec<(Range<usize>, usize, usize)> {
+        let problem = chain(kinds);
+        let remat = Rematerializer::new(&problem);
+        let layers = Forward::new(&problem, &remat, &problem.uses(), kinds.len()).layers();
+        layers.into_iter().map(|layer| (layer.ticks, layer.class, layer.copy)).collect()
+    }
+
+    #[test]
+    fn repeated_layers_are_copies_of_one_class() {
+        let layer = [1, 2, 3, 4, 5];
+        let kinds = [&[7, 8][..], &layer, &layer, &layer, &layer, &[9]].concat();
+        let found = layers(&kinds);
+        let copies = found.iter().filter(|(ticks, class, _)| *class == 0 && ticks.len() == 5).count();
+        assert!(copies >= 3, "{found:?}");
+        let covered: Vec<usize> = found.iter().flat_map(|(ticks, ..)| ticks.clone()).collect();
+        assert_eq!(covered, (0..kinds.len()).collect::<Vec<usize>>());
+    }
+
+    #[test]
+    fn operators_that_do_not_repeat_are_cut_into_stretches() {
+        let found = layers(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        let covered: Vec<usize> = found.iter().flat_map(|(ticks, ..)| ticks.clone()).collect();
+        assert_eq!(covered, (0..10).collect::<Vec<usize>>());
+        assert!(layers(&[1]).len() == 1);
+    }
 }
