@@ -8,7 +8,7 @@ use std::str::FromStr;
 pub enum Digest {
     /// BLAKE3: nobody can make two contents with one digest.
     Blake3([u8; 32]),
-    /// XXH3-128, of files that earlier versions wrote: anyone can make two contents with one digest, so it proves nothing.
+    /// XXH3-128, of files that earlier versions wrote: two contents with one digest are made in a minute, so it proves nothing.
     Xxh3(u128),
 }
 

@@ -54,9 +54,10 @@ pub fn inline_functions(model: &mut Model) -> bool {
         add_imports(proto, imports);
     }
     proto.graph = Some(graph);
-    proto.functions = match replaced && !left {
-        true => functions.into_iter().filter(|f| f.domain() == LMSC_DOMAIN).collect(),
-        false => functions,
+    proto.functions = if replaced && !left {
+        functions.into_iter().filter(|f| f.domain() == LMSC_DOMAIN).collect()
+    } else {
+        functions
     };
     replaced
 }

@@ -23,7 +23,7 @@ const FOLLOWERS: usize = 32;
 
 /// A node has a negligible cost if it allocates less than one part in this many of its share of the bytes that it
 /// and others free together.
-const NEGLIGIBLE_SHARE: Tunable<u64> = Tunable::new(16);
+const NEGLIGIBLE_SHARE: u64 = 16;
 
 /// The graph's own order if its peak is at most `enough`, or else orders that need less memory, each once; which of them is
 /// best depends on the planner.
@@ -426,7 +426,7 @@ impl<'a> Listing<'a> {
     /// Whether the node frees more than it allocates, or allocates next to nothing.
     fn gains_alone(&self, node: NodeId) -> bool {
         let (brought, freed) = self.change(node, &[]);
-        let is_little = || brought.0.saturating_mul(NEGLIGIBLE_SHARE.get()) <= self.share(node);
+        let is_little = || brought.0.saturating_mul(NEGLIGIBLE_SHARE) <= self.share(node);
         freed > brought || matches!(self.moves, Moves::Together(_)) && is_little()
     }
 

@@ -13,13 +13,13 @@ use crate::Floors;
 const PIECE_COUNTS: Tunable<[u64; 5]> = Tunable::new([50, 100, 200, 300, 600]);
 
 /// Thousandths by which the budgets of these other plans are smaller.
-const SMALLER_BUDGETS: Tunable<[u64; 5]> = Tunable::new([20, 40, 60, 90, 120]);
+const SMALLER_BUDGETS: [u64; 5] = [20, 40, 60, 90, 120];
 
 /// Each plan is first placed with one part in this many of the effort; plans for smaller budgets are made with a third of that.
 const FIRST_PLACEMENT_SHARE: Tunable<u32> = Tunable::new(10);
 
 /// Number of the best plans whose searches go on with the whole effort, if addresses still cost more than tolerated.
-const CONTINUED: Tunable<usize> = Tunable::new(2);
+const CONTINUED: usize = 2;
 
 /// Effort of the address search for plans that copy ranges, in percent. It is fixed, because the floor that is
 /// reported must not change with `--effort`.
@@ -72,7 +72,7 @@ pub(crate) fn place_plan_unless(
     };
     let mut found = vec![first(plan)];
     let others = if request.recompute && plan.problem.ops.len() <= MOST_COMPARED.get() {
-        &SMALLER_BUDGETS.get()[..]
+        &SMALLER_BUDGETS[..]
     } else {
         &[]
     };
@@ -91,7 +91,7 @@ pub(crate) fn place_plan_unless(
     if makespan(&best) > satisfying && enough(makespan(&best)) {
         return best;
     }
-    for (_, nanos, search) in found.iter_mut().take(CONTINUED.get()) {
+    for (_, nanos, search) in found.iter_mut().take(CONTINUED) {
         if *nanos < makespan(&best) && makespan(&best) > satisfying && !request.is_ended() {
             let placed = search.run(all);
             note(*nanos, &placed);

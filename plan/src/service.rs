@@ -6,7 +6,6 @@ use lmsc_address::{self as address, Arena, Placed, Spot};
 use lmsc_planners::dqn::Learning;
 use lmsc_planners::{Configured, Parameters, Planner};
 use lmsc_schedule::problem::Problem;
-use lmsc_schedule::tuned::Tunable;
 use lmsc_schedule::{self as schedule, Decision, DoesNotFit, Edge, Plan, Request, Room};
 
 use crate::{Floors, host, placing};
@@ -208,10 +207,10 @@ fn live(problem: &Problem) -> u64 {
 
 /// The whole effort is spent on a step that computes for this many nanoseconds, and less in proportion on a shorter
 /// one.
-const FULL_EFFORT_NANOS: Tunable<u64> = Tunable::new(20_000_000);
+const FULL_EFFORT_NANOS: u64 = 20_000_000;
 
 /// At least one part in this many of the effort is spent on any step.
-const LEAST_EFFORT_SHARE: Tunable<u32> = Tunable::new(20);
+const LEAST_EFFORT_SHARE: u32 = 20;
 
 /// The effort of the request, or for a step that computes for less than [`FULL_EFFORT_NANOS`] nanoseconds less of it, in proportion: nobody waits
 /// half a minute for a plan that makes a millisecond shorter. Counted by the model's times, so the same on every machine.
@@ -222,9 +221,9 @@ fn worthwhile(question: &Question<'_>) -> u32 {
     if question.planner.learns || !question.planner.ours {
         return request.effort;
     }
-    let nanos = request.problem.compute_nanos().min(FULL_EFFORT_NANOS.get());
-    let part = (u64::from(request.effort) * nanos / FULL_EFFORT_NANOS.get()) as u32;
-    part.max(request.effort / LEAST_EFFORT_SHARE.get()).max(request.effort.min(1))
+    let nanos = request.problem.compute_nanos().min(FULL_EFFORT_NANOS);
+    let part = (u64::from(request.effort) * nanos / FULL_EFFORT_NANOS) as u32;
+    part.max(request.effort / LEAST_EFFORT_SHARE).max(request.effort.min(1))
 }
 
 /// The planner's plan of the request, held as the space says.

@@ -232,15 +232,14 @@ pub(super) fn dense(sparse: &SparseTensorProto) -> Result<(TensorType, Bytes), S
     let indices: Vec<i64> = indices.as_chunks().0.iter().map(|&b| i64::from_le_bytes(b)).collect();
     let total = ty.element_count().unwrap_or(0);
     for (i, value) in values.chunks_exact(width).enumerate() {
-        let at = match is_linear {
-            true => u64::try_from(indices[i]).ok().filter(|&at| at < total),
-            false => indices[i * rank..(i + 1) * rank].iter().zip(&ty.dims).try_fold(
-                0,
-                |at: u64, (&index, &extent)| {
-                    let index = u64::try_from(index).ok().filter(|&index| index < extent)?;
-                    Some(at * extent + index)
-                },
-            ),
+        let at = if is_linear {
+            u64::try_from(indices[i]).ok().filter(|&at| at < total)
+        } else {
+            let place = indices[i * rank..(i + 1) * rank].iter().zip(&ty.dims);
+            place.into_iter().try_fold(0, |at: u64, (&index, &extent)| {
+                let index = u64::try_from(index).ok().filter(|&index| index < extent)?;
+                Some(at * extent + index)
+            })
         };
         let at = at.ok_or_else(|| format!("it is sparse, and index {i} is outside of {ty}"))? as usize;
         bytes[at * width..(at + 1) * width].copy_from_slice(value);

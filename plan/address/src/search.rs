@@ -36,7 +36,7 @@ const CONSTRUCTION_WORK: Tunable<u64> = Tunable::new(4_000_000_000);
 const PLANNING_WORK: Tunable<u64> = Tunable::new(4_000);
 
 /// The search ends after this number of consecutive budgets that gain little.
-const STAGNANT_BUDGETS: Tunable<u32> = Tunable::new(5);
+const STAGNANT_BUDGETS: u32 = 5;
 
 /// Number of placements improved in the first round, an eighth of them of one plan; each further round improves half as many for
 /// twice as long.
@@ -202,7 +202,7 @@ impl<Plans: FnMut(u64) -> Vec<Plan>> AddressSearch<Plans> {
                 }
             };
             let shortest = self.shortest.unwrap_or(u64::MAX);
-            if is_done || kind != Kind::Far && self.progress.ends(shortest, STAGNANT_BUDGETS.get()) {
+            if is_done || kind != Kind::Far && self.progress.ends(shortest, STAGNANT_BUDGETS) {
                 break;
             }
             self.next += 1;

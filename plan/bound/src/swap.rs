@@ -29,7 +29,6 @@
 use std::cmp::Reverse;
 
 use lmsc_schedule::problem::Problem;
-use lmsc_schedule::tuned::Tunable;
 
 use super::line::{Line, Span};
 use super::present::{Node, Present};
@@ -98,7 +97,7 @@ impl<K: Copy + Ord> Sorted<K> {
             places[index] = Some(place as u32);
         }
         let present = Present::none_of(keyed.len());
-        let nearest = (NEAREST_LINKS.get() / line.len().max(1) as usize).max(1);
+        let nearest = (NEAREST_LINKS / line.len().max(1) as usize).max(1);
         Sorted { nearest, keys: keyed.into_iter().map(|(key, _)| key).collect(), places, present }
     }
 
@@ -128,7 +127,7 @@ impl<K: Copy + Ord> Sorted<K> {
 
 /// Number of links of all moments together, the nearest of each, that are all looked at. With some 2,000 operators or fewer, these
 /// are all; with 100,000, all took a third of the time of planning.
-const NEAREST_LINKS: Tunable<usize> = Tunable::new(2_000_000);
+const NEAREST_LINKS: usize = 2_000_000;
 
 /// The reason for the lower bound on the start of a moment.
 #[derive(Clone, Copy, Debug)]

@@ -125,7 +125,7 @@ impl Effort {
 const MOST_SEARCHED: usize = 1_000;
 
 /// Number of bisection steps between the load and the smallest layout if a layout does not fit.
-const BISECTIONS: Tunable<u32> = Tunable::new(6);
+const BISECTIONS: u32 = 6;
 
 /// The most bytes that are live at once, and the first moment of that. A lower bound on every layout.
 pub fn load(buffers: &[Buffer]) -> (u64, u64) {
@@ -238,7 +238,7 @@ fn shrink(
 ) {
     let Some(best) = best else { return };
     let mut below = least;
-    for _ in 0..BISECTIONS.get() {
+    for _ in 0..BISECTIONS {
         if best.bytes <= below {
             return;
         }

@@ -126,7 +126,7 @@ impl<'a> Forward<'a> {
     /// The runs that are worth decisions of their own, in their order.
     fn runs(&self) -> Vec<Run> {
         let mut found = Vec::new();
-        let mut open = Vec::from([0..self.turn()]);
+        let mut open: Vec<_> = std::iter::once(0..self.turn()).collect();
         for is_exact in [true, false] {
             let mut left = Vec::new();
             while let Some(range) = open.pop() {
