@@ -196,7 +196,7 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     // Where variables leave, little is left to single tensors once layers are decided; and with many operators, nothing that
     // the evaluations allowed would find.
     let is_decided = part == Part::WithVariables && !found.is_empty();
-    let patience = if is_decided { 0 } else { 2 };
+    let patience = if is_decided && request.problem.ops.len() > MANY_OPERATORS.get() / 2 { 0 } else { 2 };
     if is_decided && request.problem.ops.len() > MANY_OPERATORS.get() {
         let best = found.swap_remove(0).1;
         search.follow.end(&best, least.nanos);
