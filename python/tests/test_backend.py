@@ -111,11 +111,10 @@ def test_nothing_moves_where_everything_fits(made: list[Any]) -> None:
 
 
 def test_random_operators_run_again_with_the_state_of_their_first_run(slow: str, made: list[Any]) -> None:
-    for name in ("dropout", "noise"):
-        model = MODELS[name]()
-        want = train(model, compiled(model, "aot_eager"))
-        assert difference(want, trained(model, "smallest", target=slow)) is None
-        assert made[-1].random_again > 0, name
+    model = MODELS["encoder"]()
+    want = train(model, compiled(model, "aot_eager"))
+    assert difference(want, trained(model, "0.6x", target=slow)) is None
+    assert made[-1].random_again > 0
 
 
 def test_batch_norm_runs_again_without_its_statistics(slow: str, made: list[Any]) -> None:
@@ -135,7 +134,7 @@ def test_each_size_has_a_plan_of_its_own(made: list[Any]) -> None:
 
 def test_several_graphs_have_a_plan_each(made: list[Any]) -> None:
     model = MODELS["graph_break"]()
-    trained(model, "0.8x")
+    trained(model, "1x")
     assert len(made) == 2
 
 
