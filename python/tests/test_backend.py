@@ -135,7 +135,7 @@ def test_each_size_has_a_plan_of_its_own(made: list[Any]) -> None:
 def test_several_graphs_have_a_plan_each(made: list[Any]) -> None:
     model = MODELS["graph_break"]()
     trained(model, "1x")
-    assert len(made) == 2
+    assert len(made) == 3  # The loss is behind the break.
 
 
 def test_a_backward_pass_that_runs_twice_adds_its_gradients() -> None:
@@ -193,13 +193,12 @@ def test_resident_bytes_are_told_and_part_of_the_budget(made: list[Any]) -> None
 
 
 def test_plans_lists_what_is_in_force_and_a_compilation_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, other = Layers(), Layers()
+    model, before = Layers(), lmsc.torch.plans()
     logged: list[str] = []
     monkeypatch.setattr(logging.getLogger("lmsc.torch"), "info", lambda line, *args: logged.append(line % args))
     run = torch.compile(model, backend=lmsc_backend.backend, options={"budget": "1x"})
     run(rows(0))
-    assert logged == [str(plan) for plan in lmsc.torch.plans(model)] and len(logged) == 1
-    assert lmsc.torch.plans(other) == []
+    assert logged == [str(plan) for plan in lmsc.torch.plans() if plan not in before] and len(logged) == 1
 
 
 def test_a_plan_can_be_looked_at_first() -> None:
