@@ -59,9 +59,14 @@ class _Compilation:
 
     def compiled(self, graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         how = aot_autograd(
-            fw_compiler=_boxed, bw_compiler=_boxed, inference_compiler=self._inference, partition_fn=self._partition
+            fw_compiler=self._run, bw_compiler=self._run, inference_compiler=self._inference, partition_fn=self._partition
         )
         return how(graph, inputs)
+
+    def _run(self, graph: fx.GraphModule, inputs: Any) -> Callable[..., Any]:
+        run = _boxed(graph, inputs)
+        run._lmsc_plans = self.plans  # They are in force as long as the graph is there.
+        return run
 
     def _name(self) -> str:
         return f"graph {torch._guards.CompileContext.current_compile_id() or len(self.plans)}"
@@ -78,7 +83,7 @@ class _Compilation:
         ends = Ends(outputs, [], [None] * len(outputs), [])
         written = planned(graph, ends, self.options, self._name())
         self._keep(written.plan)
-        return _boxed(written.forward, inputs)
+        return self._run(written.forward, inputs)
 
     def _keep(self, plan: Plan) -> None:
         self.plans.append(plan)
