@@ -111,11 +111,10 @@ def test_nothing_moves_where_everything_fits(made: list[Any]) -> None:
 
 
 def test_random_operators_run_again_with_the_state_of_their_first_run(slow: str, made: list[Any]) -> None:
-    for name in ("dropout", "noise"):
-        model = MODELS[name]()
-        want = train(model, compiled(model, "aot_eager"))
-        assert difference(want, trained(model, "smallest", target=slow)) is None
-        assert made[-1].random_again > 0, name
+    model = MODELS["encoder"]()
+    want = train(model, compiled(model, "aot_eager"))
+    assert difference(want, trained(model, "0.6x", target=slow)) is None
+    assert made[-1].random_again > 0
 
 
 def test_batch_norm_runs_again_without_its_statistics(slow: str, made: list[Any]) -> None:
@@ -135,8 +134,8 @@ def test_each_size_has_a_plan_of_its_own(made: list[Any]) -> None:
 
 def test_several_graphs_have_a_plan_each(made: list[Any]) -> None:
     model = MODELS["graph_break"]()
-    trained(model, "0.8x")
-    assert len(made) == 2
+    trained(model, "1x")
+    assert len(made) == 3  # The loss is behind the break.
 
 
 def test_a_backward_pass_that_runs_twice_adds_its_gradients() -> None:
@@ -193,15 +192,13 @@ def test_resident_bytes_are_told_and_part_of_the_budget(made: list[Any]) -> None
     assert plan.peak <= plan.budget and f"{planning.size(plan.resident)} are parameters and inputs" in str(plan)
 
 
-def test_plans_lists_what_is_in_force_and_a_compilation_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    model, other = Layers(), Layers()
-    with caplog.at_level(logging.INFO, "lmsc.torch"):
-        run = torch.compile(model, backend=lmsc_backend.backend, options={"budget": "1x"})
-        run(rows(0))
-    assert [record.name for record in caplog.records].count("lmsc.torch") == 1
-    assert len(lmsc.torch.plans(model)) == 1
-    assert lmsc.torch.plans(other) == []
-    assert str(lmsc.torch.plans(model)[0]) == caplog.records[-1].message
+def test_plans_lists_what_is_in_force_and_a_compilation_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, before = Layers(), lmsc.torch.plans()
+    logged: list[str] = []
+    monkeypatch.setattr(logging.getLogger("lmsc.torch"), "info", lambda line, *args: logged.append(line % args))
+    run = torch.compile(model, backend=lmsc_backend.backend, options={"budget": "1x"})
+    run(rows(0))
+    assert logged == [str(plan) for plan in lmsc.torch.plans() if plan not in before] and len(logged) == 1
 
 
 def test_a_plan_can_be_looked_at_first() -> None:

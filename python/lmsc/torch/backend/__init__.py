@@ -38,7 +38,7 @@ def backend(graph: fx.GraphModule, inputs: Sequence[Any], *, options: dict[str, 
     An error of lmsc is raised by the call of the graph, not from here: PyTorch would hide it in a report about its compiler.
     """
     try:
-        compilation = _Compilation(Options.of(options), inputs)
+        compilation = _Compilation(Options.of(options))
         run = compilation.compiled(graph, inputs)
     except Error as error:
         return torch._dynamo.disable(functools.partial(_refuse, error))
@@ -53,15 +53,20 @@ def _refuse(error: Error, *_: Any) -> Any:
 class _Compilation:
     """The compilation of one graph of Dynamo."""
 
-    def __init__(self, options: Options, inputs: Sequence[Any]):
-        self.options, self.plans = options, []
-        self.inputs = tuple(weakref.ref(value) for value in inputs if isinstance(value, torch.Tensor))
+    def __init__(self, options: Options):
+        self.options = options
+        self.plans: list[Plan] = []
 
     def compiled(self, graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         how = aot_autograd(
-            fw_compiler=_boxed, bw_compiler=_boxed, inference_compiler=self._inference, partition_fn=self._partition
+            fw_compiler=self._run, bw_compiler=self._run, inference_compiler=self._inference, partition_fn=self._partition
         )
         return how(graph, inputs)
+
+    def _run(self, graph: fx.GraphModule, inputs: Any) -> Callable[..., Any]:
+        run = _boxed(graph, inputs)
+        run._lmsc_plans = self.plans  # They are in force as long as the graph is there.
+        return run
 
     def _name(self) -> str:
         return f"graph {torch._guards.CompileContext.current_compile_id() or len(self.plans)}"
@@ -78,10 +83,9 @@ class _Compilation:
         ends = Ends(outputs, [], [None] * len(outputs), [])
         written = planned(graph, ends, self.options, self._name())
         self._keep(written.plan)
-        return _boxed(written.forward, inputs)
+        return self._run(written.forward, inputs)
 
     def _keep(self, plan: Plan) -> None:
-        object.__setattr__(plan, "inputs", self.inputs)
         self.plans.append(plan)
         _PLANS[next(_count)] = weakref.ref(plan)
 
@@ -98,15 +102,12 @@ def _boxed(graph: fx.GraphModule, _inputs: Any = None) -> Callable[..., Any]:
     return run
 
 
-def plans(model: torch.nn.Module | None = None) -> list[Plan]:
-    """The plans in force, oldest first: of the model's graphs, or of all."""
+def plans() -> list[Plan]:
+    """The plans in force, oldest first: one for each compiled graph that is still there."""
     alive = {key: plan for key, reference in _PLANS.items() if (plan := reference()) is not None}
     for key in set(_PLANS) - set(alive):
         del _PLANS[key]
-    if model is None:
-        return list(alive.values())
-    owned = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
-    return [plan for plan in alive.values() if any(id(reference()) in owned for reference in plan.inputs)]
+    return list(alive.values())
 
 
 def plan(model: torch.nn.Module, example: Any, budget: str | int, **options: Any) -> list[Plan]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import json
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -79,7 +79,6 @@ class Plan:
     seconds_as_it_is: float
     target: str
     symbolic: bool = False
-    inputs: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     def __str__(self) -> str:
         """One line."""
