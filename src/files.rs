@@ -114,7 +114,10 @@ impl CallFiles {
             }
             let is_forced = written.argument == "output" && self.force;
             let may = |read: &File| is_forced || GOES_ON.contains(&(read.argument, written.argument));
-            let replaced = |read: &&File| !may(read) && is_same(&read.path, &written.path);
+            // Standard input is not standard output.
+            let replaced = |read: &&File| {
+                !may(read) && read.path != Path::new("-") && is_same(&read.path, &written.path)
+            };
             if let Some(read) = self.read.iter().find(replaced) {
                 return Err(replaces(&written.path, &read.path, written.argument == "output"));
             }

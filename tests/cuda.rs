@@ -640,11 +640,7 @@ fn short_floats_train_as_on_the_host() {
                 None => all += part,
             }
         }
-        // In the text form, short floats are their bits.
-        let one =
-            if short == ElementType::Float16 { half::f16::ONE.to_bits() } else { half::bf16::ONE.to_bits() };
-        let text = all.replace(" = {1.0}", &format!(" = {{{one}}}"));
-        let graph = Graph::parse(&text).unwrap_or_else(|e| panic!("{e}"));
+        let graph = Graph::parse(&all).unwrap_or_else(|e| panic!("{e}"));
         let program = lowered(&graph, None);
         let (expected, types) = on_host(&graph);
         let count =
@@ -1285,7 +1281,8 @@ fn a_plan_made_anywhere_runs_on_a_device() {
 
     let memory = budget.to_string();
     let swapped = json(&installed.ok(&[&run[..], &[&planned]].concat(), &[("FAKECUDA_MEM", &memory)]));
-    assert_eq!(swapped["arena"].as_u64(), Some(budget));
+    // The arena ends at the last address that the plan uses.
+    assert!(swapped["arena"].as_u64().is_some_and(|arena| arena <= budget), "{swapped}");
     assert!(swapped["copies_out"].as_u64().unwrap() > 0, "{swapped}");
     assert_eq!(losses(&swapped), losses(&whole));
     assert_eq!(swapped["gpu"]["convolutions"], "cuDNN 9.19.0");
@@ -1332,7 +1329,7 @@ fn a_step_is_planned_for_a_device_and_run_in_one_call() {
     let device = json(&text);
     assert_eq!(device["run"]["gpu"]["name"], "a processor");
     assert_eq!(device["run"]["losses"], host["run"]["losses"]);
-    assert_eq!(device["run"]["arena"], device["budget"]);
+    assert!(device["run"]["arena"].as_u64() <= device["budget"].as_u64(), "{device}");
     assert!(errors.contains(
         "auto: a processor (compute capability 9.0), 16 GiB of 16 GiB free, 4 multiprocessors at 1000 MHz"
     ));

@@ -11,7 +11,7 @@ use crate::proto::{
 };
 use crate::{import_opset, key};
 
-/// Maximum number of nodes that all calls of a model may become.
+/// Maximum number of nodes and declarations that all calls of a model may become.
 const MOST_NODES: usize = 100_000;
 /// Maximum nesting of calls and subgraphs.
 const MOST_DEPTH: usize = 32;
@@ -131,12 +131,14 @@ impl Calls<'_> {
             }
         }
         let Some(function) = function else { return out.push(node) };
-        if !self.imports_agree(&function.opset_import) || self.room < function.node.len() {
+        // Declarations are copied with each call, too.
+        let size = function.node.len() + function.value_info.len();
+        if self.room < size || !self.imports_agree(&function.opset_import) {
             self.left = true;
             return out.push(node);
         }
         self.replaced = true;
-        self.room -= function.node.len();
+        self.room -= size;
         let body = GraphProto {
             node: body(function, &node),
             value_info: function.value_info.clone(),

@@ -21,7 +21,7 @@ use crate::proto::{
 use crate::state::is_copy;
 use crate::{
     IR_WITH_FUNCTIONS, IR_WITH_NODE_METADATA, LMSC_DOMAIN, addresses, copy, import_opset, kept, key,
-    set_metadata, state, update,
+    set_metadata, shapes, state, update,
 };
 
 /// The form in which swaps are written.
@@ -525,10 +525,6 @@ fn from_text(graph: &Graph) -> Result<ModelProto, ExportError> {
     let results = graph.order().iter().flat_map(|&n| graph.node(n).defines());
     let outputs: HashSet<ValueId> = graph.outputs.iter().copied().collect();
     let declared = results.filter(|&v| graph.value(v).place == Place::Device && !outputs.contains(&v));
-    let opset = |(domain, version): (&String, &i64)| OperatorSetIdProto {
-        domain: Some(domain.clone()),
-        version: Some(*version),
-    };
     let initializer = |i: &lmsc_ir::Initializer| {
         let value = graph.value(i.value);
         let ty = value.ty.as_tensor().expect("an initializer is a tensor");
@@ -537,7 +533,7 @@ fn from_text(graph: &Graph) -> Result<ModelProto, ExportError> {
     Ok(ModelProto {
         ir_version: Some(IR_WITH_FUNCTIONS),
         producer_name: Some("lmsc".to_owned()),
-        opset_import: graph.opsets.iter().map(opset).collect(),
+        opset_import: opset_import(graph),
         graph: Some(GraphProto {
             name: Some(graph.name.clone()),
             input: graph.inputs.iter().map(info).collect::<Result<_, _>>()?,
@@ -629,4 +625,20 @@ mod tests {
             assert_eq!(crate::shapes::element_type(data_type(element).into()), Some(element));
         }
     }
+}
+
+/// The versions that the graph imports. A text need not say which of ONNX's it means: then it is the newest with rules.
+fn opset_import(graph: &Graph) -> Vec<OperatorSetIdProto> {
+    let import = |domain: &str, version| OperatorSetIdProto {
+        domain: Some(domain.to_owned()),
+        version: Some(version),
+    };
+    let mut imports: Vec<_> = graph.opsets.iter().map(|(domain, &version)| import(domain, version)).collect();
+    let is_onnx = |domain: &str| matches!(domain, "" | "ai.onnx");
+    let uses_onnx = || graph.order().iter().any(|&node| is_onnx(graph.node(node).op.domain()));
+    if !graph.opsets.keys().any(|domain| is_onnx(domain)) && uses_onnx() {
+        let newest = shapes::NEWEST.iter().find(|(domain, _)| is_onnx(domain));
+        imports.extend(newest.map(|&(domain, version)| import(domain, version)));
+    }
+    imports
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 
+use half::{bf16, f16};
 use lmsc_cuda::prepare;
 use lmsc_kernels::Spec;
 
@@ -40,7 +41,9 @@ fn values(ty: &str, bytes: &[u8]) -> Option<String> {
     let list = match ty.split_once('[')?.0 {
         "float" => of!(f32),
         "double" => of!(f64).into_iter().map(|x| x.replace("nan", "0.0")).collect(),
-        "float16" | "bfloat16" | "uint16" => of!(u16),
+        "float16" => short(bytes, |bits| f16::from_bits(bits).to_f32()),
+        "bfloat16" => short(bytes, |bits| bf16::from_bits(bits).to_f32()),
+        "uint16" => of!(u16),
         "int64" => of!(i64),
         "int32" => of!(i32),
         "int16" => of!(i16),
@@ -49,6 +52,16 @@ fn values(ty: &str, bytes: &[u8]) -> Option<String> {
         _ => return None,
     };
     Some(list.join(", "))
+}
+
+/// Floats of 16 bits as the text form writes them.
+fn short(bytes: &[u8], number: impl Fn(u16) -> f32) -> Vec<String> {
+    let all = bytes.as_chunks().0.iter().map(|&b| u16::from_le_bytes(b));
+    all.map(|bits| match number(bits) {
+        number if number.is_nan() => format!("nan:{bits:04x}"),
+        number => format!("{number:?}"),
+    })
+    .collect()
 }
 
 /// Keeps the node where it has a kernel that none before it had.

@@ -32,7 +32,11 @@ impl Broadcast {
         let mut merged = Broadcast { dims: Vec::new(), strides: vec![Vec::new(); operands.len()] };
         for d in (0..result.len()).rev().filter(|&d| result[d] != 1) {
             let joins = merged.dims.last().is_some_and(|&inner| {
-                strides.iter().zip(&merged.strides).all(|(s, m)| s[d] == m.last().unwrap_or(&0) * inner)
+                inner.checked_mul(result[d]).is_some()
+                    && strides
+                        .iter()
+                        .zip(&merged.strides)
+                        .all(|(s, m)| s[d] == m.last().unwrap_or(&0) * inner)
             });
             match merged.dims.last_mut().filter(|_| joins) {
                 Some(inner) => *inner *= result[d],

@@ -271,7 +271,12 @@ impl<'a, 'b> Layered<'a, 'b> {
             }
             found.sort();
         }
-        let starts: Vec<_> = found.iter().filter(|(_, pattern)| pattern.again[0]).take(2).cloned().collect();
+        let starts: Vec<_> = found
+            .iter()
+            .filter(|(_, pattern)| pattern.again.first() == Some(&true))
+            .take(2)
+            .cloned()
+            .collect();
         for start in starts {
             for spared in [Self::all_but_last, Self::all_but_first, Self::all_but_spread] {
                 self.spare(&start, spared, &mut found, most);
