@@ -772,10 +772,10 @@ fn functions_that_call_one_another() {
                 f.node[0].op_type = Some("Concat".into());
                 model(vec![f])
             }),
-            ("35 deep", {
+            ("100 deep", {
                 let name = |i: usize| format!("F{i}");
-                let mut all: Vec<_> = (0..35).map(|i| function(&name(i), &name(i + 1), 1)).collect();
-                all.extend([function("F35", "Relu", 1), function("A", "F0", 1)]);
+                let mut all: Vec<_> = (0..100).map(|i| function(&name(i), &name(i + 1), 1)).collect();
+                all.extend([function("F100", "Relu", 1), function("A", "F0", 1)]);
                 model(all)
             }),
             ("each other", model(vec![function("A", "B", 1), function("B", "A", 1)])),

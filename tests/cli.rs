@@ -729,10 +729,14 @@ fn the_text_form_in_and_out() {
     assert_eq!((opt.code, &*opt.stdout), (0, &b""[..]));
     assert!(std::fs::read(bench.path("again.lms")).unwrap() == printed.stdout);
     // What the text says in full can be written as ONNX, which says the same.
+    let versioned =
+        FOUR_LAYERS_TEXT.replace("layers (float", "<opset: \"\" = 17, \"com.microsoft\" = 1>\nlayers (float");
+    bench.write("four-layers.lms", &versioned);
     let denied = bench.run("@/four-layers.lms --budget 26MiB -o @/denied.onnx");
     assert_eq!(denied.code, 2, "{denied:?}");
     assert!(denied.stderr.contains("`loss` is float[1,1]"), "the rule of ReduceMean: {denied:?}");
-    bench.write("sound.lms", FOUR_LAYERS_TEXT.replace("ReduceMean(", "ReduceMean<keepdims = 0>("));
+    bench.write("sound.lms", versioned.replace("ReduceMean(", "ReduceMean<keepdims = 0>("));
+    bench.write("four-layers.lms", FOUR_LAYERS_TEXT);
     let onnx = bench.run("@/sound.lms --budget 26MiB -o @/out.onnx");
     assert_eq!(onnx.code, 0, "{onnx:?}");
     assert_eq!(bench.run("verify @/four-layers.lms @/out.lms").code, 0);

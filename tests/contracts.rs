@@ -422,6 +422,14 @@ fn looking_at_huge_extents_takes_neither_memory_nor_time() {
         let text = case.text();
         // Elements that are written out may be no integers, or too many.
         let Ok(graph) = Graph::parse(&text) else { return };
+        // Of more elements than memory has addresses there is no tensor.
+        let is_addressable = |ty: &Type| {
+            let dims = ty.as_tensor().map(|ty| ty.dims.iter());
+            dims.is_none_or(|mut dims| dims.try_fold(16u64, |all, &dim| all.checked_mul(dim)).is_some())
+        };
+        if !graph.values().all(|(_, value)| is_addressable(&value.ty)) {
+            return;
+        }
         let began = std::time::Instant::now();
         let whole = || {
             _ = lmsc_ir::verify(&graph).is_ok() && lmsc_onnx::shapes::check(&graph).is_ok();

@@ -1289,10 +1289,10 @@ fn a_plan_made_anywhere_runs_on_a_device() {
     assert_eq!(swapped["prediction"], "the model of the target a processor");
 
     // Where less than that is free, both numbers are told before anything is allocated.
-    let memory = (budget - 1).to_string();
+    let memory = (swapped["arena"].as_u64().unwrap() - 1).to_string();
     let (code, _, errors) = installed.lmsc(&[&run[..], &[&planned]].concat(), &[("FAKECUDA_MEM", &memory)]);
     assert_eq!(code, Some(1), "{errors}");
-    assert!(errors.contains(&format!("({budget} bytes) of the device's memory, of which")), "{errors}");
+    assert!(errors.contains(" bytes) of the device's memory, of which"), "{errors}");
     assert!(
         errors.contains(&format!("({memory} bytes) are free")) && errors.contains("--budget 90%"),
         "{errors}"
@@ -1334,9 +1334,10 @@ fn a_step_is_planned_for_a_device_and_run_in_one_call() {
         "auto: a processor (compute capability 9.0), 16 GiB of 16 GiB free, 4 multiprocessors at 1000 MHz"
     ));
     assert_eq!(errors.matches("auto: ").count(), 1, "{errors}");
-    // Half of what is free is more than the step needs, and all of it is the arena.
+    // Half of the free memory is more than the step needs; the arena has what it needs.
     let half = json(&installed.ok(&[&call[..], &["50%"]].concat(), &[("FAKECUDA_MEM", "8000000")]));
-    assert_eq!((&half["budget"], &half["run"]["arena"]), (&4_000_000.into(), &4_000_000.into()));
+    assert_eq!(half["budget"], 4_000_000);
+    assert!(half["run"]["arena"].as_u64().is_some_and(|arena| arena < 4_000_000), "{half}");
     // A target that is named is taken as it is.
     let named = installed.lmsc(&[&call[..], &["0.9x", "--target", "t4"]].concat(), &[]);
     assert_eq!((named.0, named.2.contains("auto: ")), (Some(0), false), "{}", named.2);

@@ -164,6 +164,12 @@ pub fn export(
         body.output.push(value_info(graph, output)?);
     }
     body.initializer.extend(scratch.initializers());
+    let uses_onnx = body.node.iter().any(|node| is_onnx(node.domain()));
+    // A text need not say which of ONNX's versions it means, and copies of values are written as ONNX's operators.
+    if uses_onnx && !proto.opset_import.iter().any(|import| is_onnx(import.domain())) {
+        let newest = shapes::NEWEST.iter().find(|(domain, _)| is_onnx(domain));
+        newest.into_iter().for_each(|&(_, version)| import_opset(&mut proto, "", version));
+    }
     Ok(proto)
 }
 
@@ -525,6 +531,10 @@ fn from_text(graph: &Graph) -> Result<ModelProto, ExportError> {
     let results = graph.order().iter().flat_map(|&n| graph.node(n).defines());
     let outputs: HashSet<ValueId> = graph.outputs.iter().copied().collect();
     let declared = results.filter(|&v| graph.value(v).place == Place::Device && !outputs.contains(&v));
+    let opset = |(domain, version): (&String, &i64)| OperatorSetIdProto {
+        domain: Some(domain.clone()),
+        version: Some(*version),
+    };
     let initializer = |i: &lmsc_ir::Initializer| {
         let value = graph.value(i.value);
         let ty = value.ty.as_tensor().expect("an initializer is a tensor");
@@ -533,7 +543,7 @@ fn from_text(graph: &Graph) -> Result<ModelProto, ExportError> {
     Ok(ModelProto {
         ir_version: Some(IR_WITH_FUNCTIONS),
         producer_name: Some("lmsc".to_owned()),
-        opset_import: opset_import(graph),
+        opset_import: graph.opsets.iter().map(opset).collect(),
         graph: Some(GraphProto {
             name: Some(graph.name.clone()),
             input: graph.inputs.iter().map(info).collect::<Result<_, _>>()?,
@@ -627,18 +637,7 @@ mod tests {
     }
 }
 
-/// The versions that the graph imports. A text need not say which of ONNX's it means: then it is the newest with rules.
-fn opset_import(graph: &Graph) -> Vec<OperatorSetIdProto> {
-    let import = |domain: &str, version| OperatorSetIdProto {
-        domain: Some(domain.to_owned()),
-        version: Some(version),
-    };
-    let mut imports: Vec<_> = graph.opsets.iter().map(|(domain, &version)| import(domain, version)).collect();
-    let is_onnx = |domain: &str| matches!(domain, "" | "ai.onnx");
-    let uses_onnx = || graph.order().iter().any(|&node| is_onnx(graph.node(node).op.domain()));
-    if !graph.opsets.keys().any(|domain| is_onnx(domain)) && uses_onnx() {
-        let newest = shapes::NEWEST.iter().find(|(domain, _)| is_onnx(domain));
-        imports.extend(newest.map(|&(domain, version)| import(domain, version)));
-    }
-    imports
+/// Whether the name is that of ONNX's own operators.
+fn is_onnx(domain: &str) -> bool {
+    matches!(domain, "" | "ai.onnx")
 }

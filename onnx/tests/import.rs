@@ -827,7 +827,7 @@ fn initializers_are_slices_of_the_file() {
         int_tensor("s", &[2, -1]),
     ];
     let g = imported(proto.clone());
-    assert_eq!(g.inputs.len(), 1, "an input with a default value is that initializer");
+    assert_eq!(g.inputs.len(), 2, "an input with a default value is an input");
     let Data::Inline(bytes) = &g.initializers[0].data else { panic!() };
     assert_eq!(bytes.as_ptr(), raw.as_ptr());
     assert_eq!(g.value(g.outputs[0]).ty.to_string(), "float[2,2]");

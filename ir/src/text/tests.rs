@@ -6,7 +6,7 @@ step (float[64,3] x, int64[64] "123", float[3] mean, float[]@host lr) => (float[
 <
    float[2,2] w = {1.0, -0.5, 1e-5, inf},
    bool[3] mask = {1, 0, 1},
-   float16[1] half = {15360},
+   float16[1] half = {1.0},
    float[5,5] big = bytes(100, 0x00000000000000000000000000000abc),
    float[1000] far = external("w.bin", 4096, 4000)
 >

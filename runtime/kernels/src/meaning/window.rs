@@ -131,10 +131,10 @@ impl SlidingWindow {
             && self.image == self.positions
     }
 
-    /// The window that slides over the gradients of positions and computes the image's gradient, if the stride is 1. Its weights
-    /// are reversed.
+    /// The window that slides over the gradients of positions and computes the image's gradient, if the stride is 1 and the window is
+    /// not empty. Its weights are reversed.
     pub fn turned(&self) -> Option<SlidingWindow> {
-        if self.stride != [1; 3] {
+        if self.stride != [1; 3] || self.kernel.contains(&0) {
             return None;
         }
         let reach = |d: usize| ((self.kernel[d] - 1) * self.dilation[d]) as isize;
