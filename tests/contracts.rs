@@ -415,13 +415,17 @@ fn most_resident() -> u64 {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn looking_at_huge_extents_takes_neither_memory_nor_time() {
+fn looking_at_huge_pads_and_resizes_takes_neither_memory_nor_time() {
     const HUGE: [&str; 3] = ["0", "4294967296", "1099511627776"];
     let (mut looked, before) = (0, most_resident());
     let mut look = |case: &Case| {
         let text = case.text();
         // Elements that are written out may be no integers, or too many.
         let Ok(graph) = Graph::parse(&text) else { return };
+        // These have tables with an entry for each row of the result.
+        if !["= Pad", "= Resize"].iter().any(|op| text.contains(op)) {
+            return;
+        }
         // Of more elements than memory has addresses there is no tensor.
         let is_addressable = |ty: &Type| {
             let dims = ty.as_tensor().map(|ty| ty.dims.iter());
@@ -458,5 +462,5 @@ fn looking_at_huge_extents_takes_neither_memory_nor_time() {
             }
         }
     }
-    assert!(looked > 2000, "{looked}");
+    assert!(looked > 20, "{looked}");
 }

@@ -173,6 +173,11 @@ pub fn export(
     Ok(proto)
 }
 
+/// Whether the name is that of ONNX's own operators.
+fn is_onnx(domain: &str) -> bool {
+    matches!(domain, "" | "ai.onnx")
+}
+
 /// The position in the file of the node that this one, or its origin, was read from.
 fn template(graph: &Graph, id: NodeId) -> Option<usize> {
     let node = graph.node(id);
@@ -635,9 +640,4 @@ mod tests {
             assert_eq!(crate::shapes::element_type(data_type(element).into()), Some(element));
         }
     }
-}
-
-/// Whether the name is that of ONNX's own operators.
-fn is_onnx(domain: &str) -> bool {
-    matches!(domain, "" | "ai.onnx")
 }

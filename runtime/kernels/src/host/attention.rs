@@ -364,8 +364,11 @@ pub(crate) fn attention(spec: &Spec<'_>) -> Made {
     if spec.wants(3) && a.kept == Kept::Product && a.cap > 0.0 {
         return refuse("whether scores are kept before `softcap` is not defined alike; ask for another mode");
     }
-    let scores = a.q.sequence * a.keys();
-    let workspace = 2 * scores + a.products();
+    let scores = a.q.sequence.checked_mul(a.keys());
+    let Some((scores, twice)) = scores.and_then(|scores| Some((scores, scores.checked_mul(2)?))) else {
+        return refuse("the scores of a head are more than memory has addresses");
+    };
+    let workspace = twice + a.products();
     let kernel = Kernel::new(move |mut io: Io<'_>| {
         let (y, [keys, values, kept]) = (io.take::<f32>(0), [1, 2, 3].map(|i| io.take::<f32>(i)));
         let workspace = io.workspace::<f32>();
