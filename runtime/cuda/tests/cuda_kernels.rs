@@ -46,9 +46,19 @@ fn any(element: &str, extents: &[u64], seed: u32, low: f32) -> Tensor {
 }
 
 /// Indices below an extent, some from the end.
+/// Indices, of which negative ones count from the end.
 fn indices(element: &str, extents: &[u64], below: u64, seed: u32) -> Tensor {
     let value = |x: f32| ((x * below as f32) as i64).clamp(-(below as i64), below as i64 - 1);
-    let values = numbers(count(extents), seed).into_iter().map(value);
+    integers(element, extents, numbers(count(extents), seed).into_iter().map(value))
+}
+
+/// Labels of classes, none of which is negative.
+fn labels(element: &str, extents: &[u64], classes: u64, seed: u32) -> Tensor {
+    let value = |x: f32| ((x * classes as f32) as i64).rem_euclid(classes as i64);
+    integers(element, extents, numbers(count(extents), seed).into_iter().map(value))
+}
+
+fn integers(element: &str, extents: &[u64], values: impl Iterator<Item = i64>) -> Tensor {
     let bytes: Vec<u8> = match element {
         "int32" => values.flat_map(|x| (x as i32).to_le_bytes()).collect(),
         _ => values.flat_map(i64::to_le_bytes).collect(),
@@ -688,7 +698,7 @@ fn normalizations() {
     for element in ["int64", "int32"] {
         for (reduction, out) in [("mean", ""), ("sum", ""), ("none", "5,3")] {
             let scores = floats(&[5, 7, 3], 1);
-            let labels = indices(element, &[5, 3], 7, 2);
+            let labels = labels(element, &[5, 3], 7, 2);
             for weighted in [false, true] {
                 let mut given = vec![scores.clone(), labels.clone()];
                 given.extend(weighted.then(|| any("float", &[7], 3, 0.5)));
@@ -726,7 +736,7 @@ fn layers_in_slices() {
 fn losses_in_slices() {
     for (n, places) in [(3000u64, 1u64), (7, 500)] {
         let extents = [n, 5, places];
-        let (scores, labels) = (floats(&extents, 1), indices("int64", &[n, places], 5, 2));
+        let (scores, labels) = (floats(&extents, 1), labels("int64", &[n, places], 5, 2));
         for reduction in ["mean", "sum"] {
             let attributes = format!("<reduction = \"{reduction}\", ignore_index = 2>");
             let given = [scores.clone(), labels.clone(), any("float", &[5], 3, 0.5)];
