@@ -9,7 +9,7 @@ use crate::{Attr, Bytes, Data, ElementType, Graph, Node, NodeId, TensorType, Val
 /// The values of a graph that are integers known without running it: the rule by which constants are folded.
 ///
 /// These values are known: initializers that no input and no update replaces; results of `Constant`; results of `Shape` and `Size` of
-/// values whose extents depend on no default of an input ([`Variability`]); and results of
+/// values whose extents depend on no default of an input (`Variability`); and results of
 /// `Identity`, `Reshape`, `Flatten`, `Squeeze`, `Unsqueeze`, `Cast`, `Neg`, `Add`, `Sub`, `Mul`, `Div`, `Min`, `Max`, `Concat`, `Gather` and
 /// `Slice` whose operands are known. They are integers of 32 or 64 bits, computed without overflow, of at most
 /// [`Constants::LARGEST`] bytes. Operands of `Concat`, `Gather` and `Slice` have one dimension. No other value is known.

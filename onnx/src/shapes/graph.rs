@@ -52,7 +52,7 @@ fn contradictions(query: &Query<'_>, facts: &[Option<Fact>]) -> Vec<ShapeError> 
 /// The inputs with a default whose value is part of the graph: extents depend on it, or it is an argument, such as an axis, that
 /// kernels take before a step runs. Another value in its place needs another graph.
 ///
-/// Integers of at most [`MOST_OF_ARGUMENT`] elements count as arguments, and so do floats that lead to an operator that takes floats
+/// Integers of at most `MOST_OF_ARGUMENT` elements count as arguments, and so do floats that lead to an operator that takes floats
 /// as such.
 pub fn deciding(graph: &Graph) -> Vec<ValueId> {
     let small = |value: ValueId| {
