@@ -46,7 +46,7 @@ const WRITTEN: [&str; 11] = [
     "trace",
 ];
 
-/// A file that is read whole before the other takes its name, so that a call may go on from what it replaces.
+/// Pairs of arguments that may name one file: it is read whole before it is replaced.
 const GOES_ON: [(&str, &str); 2] = [("resume", "save"), ("weights", "save_weights")];
 
 /// A file that the call names.

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use crate::ErrorKind;
 
-    /// Four layers whose results of 1000 bytes backward reads: as it is 4000 and what backward makes.
+    /// Four layers whose results of 1000 bytes the backward pass reads: without a plan 4000 bytes and the gradients.
     fn instance() -> String {
         let forward = (0..4).map(|i| {
             let reads = if i == 0 { String::new() } else { format!("{}", i - 1) };

@@ -266,7 +266,7 @@ impl Session {
         Ok(())
     }
 
-    /// The type of what [`Session::get`] returns for this name.
+    /// The type of the value that [`Session::get`] returns for this name.
     ///
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind) for an unknown name.

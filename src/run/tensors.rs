@@ -448,7 +448,7 @@ mod tests {
     use super::*;
     use crate::run::checkpoint::{Checkpoint, says};
 
-    /// The bytes of a checkpoint with a tensor of so many floats.
+    /// The bytes of a checkpoint with a tensor of this number of floats.
     fn checkpoint_of(floats: u64) -> Vec<u8> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.safetensors");

@@ -55,7 +55,7 @@ const SMALL_PLACE: u64 = 5000;
 /// What is decided for layers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pattern {
-    /// Of the boundaries between layers that run again, every so many are kept.
+    /// Distance, in layers, between the boundaries that are kept among layers that run again.
     stride: usize,
     reach: Reach,
     /// By layer, whether it runs again.
