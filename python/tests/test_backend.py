@@ -15,16 +15,14 @@ import lmsc
 import lmsc.torch
 import pytest
 import torch
+from backend_models import MODELS, Layers, Model, WithLoss, labels, rows
+from backend_tools import Meter, compiled, difference, train
 from lmsc.torch import backend as lmsc_backend
 from lmsc.torch.backend import planning
 from lmsc.torch.backend.write import Writer
 from torch import nn
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-
-from backend_models import MODELS, Layers, Model, WithLoss, labels, rows  # noqa: E402
-from backend_tools import Meter, compiled, difference, train  # noqa: E402
 
 # With a slow link operators run again instead of being copied.
 SLOW = """
