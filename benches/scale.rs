@@ -44,8 +44,9 @@ fn onnx(graph: &Graph) -> Bytes {
 /// A budget halfway between the smallest that can be reached and the peak.
 fn cx(graph: &Graph) -> PassCx {
     let cx = PassCx::default();
-    let analysis = tflms::Analysis::new(graph, &cx.tflms, cx.workspace(graph));
-    let smallest = match tflms::tune(&analysis, &cx.tflms, lmsc_ir::Bytes(0)) {
+    let params = tflms::Params::default();
+    let analysis = tflms::Analysis::new(graph, &params, cx.workspace(graph));
+    let smallest = match tflms::tune(&analysis, &params, lmsc_ir::Bytes(0)) {
         Ok(_) => lmsc_ir::Bytes(0),
         Err(no) => no.needed.unwrap_or_default(),
     };

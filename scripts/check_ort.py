@@ -46,7 +46,7 @@ import onnxruntime as ort
 MODELS = Path(__file__).resolve().parent.parent / "testdata" / "models"
 LMSC = os.environ.get("LMSC", "lmsc")
 FORMS = ("function", "ort")
-EVERYTHING = ["--n-tensors", "100000"]
+EVERYTHING = ["--planner", "tflms{n-tensors=100000}"]
 # What is checked does not depend on how good a plan is.
 QUICKLY = ["--effort", "10"]
 
@@ -153,14 +153,14 @@ class Source:
         yield "everything", lambda: EVERYTHING
         if any(node.op_type == "MaxPool" and len(node.output) > 1 for node in self.proto.graph.node):
             # With room to spare: an encoding needs some.
-            yield "encoded", lambda: ["--encode", "--budget", "1TiB", *EVERYTHING]
-            yield "encoded, smallest budget", lambda: ["--encode", *counted, "--budget", str(least(*tflms))]
+            yield "encoded", lambda: ["--budget", "1TiB", "--planner", "tflms{encode=true,n-tensors=100000}"]
+            yield "encoded, smallest budget", lambda: ["--planner", "tflms{encode=true}", *counted, "--budget", str(least(*tflms))]
         yield "half the way", lambda: [*QUICKLY, "--budget", str((least() + peak()) // 2)]
         yield "tflms, half the way", lambda: [*tflms, "--budget", str((least(*tflms) + peak()) // 2)]
         yield "as much as the original needs", lambda: [*QUICKLY, "--budget", str(peak())]
         yield "memonger", lambda: [*memonger, *counted, "--budget", str((2 * least(*memonger) + peak()) // 3)]
-        yield "direct order", lambda: ["--ctrld-strategy", "direct-order", "--lb", "3"]
-        yield "fused", lambda: ["--fuse-swapins", "8", "--swap-branches"]
+        yield "direct order", lambda: ["--planner", "tflms{ctrld-strategy=direct-order,lb=3}"]
+        yield "fused", lambda: ["--planner", "tflms{fuse-swapins=8,swap-branches=true}"]
 
 
 # --- models and what they are fed ------------------------------------------------------------------------------------
@@ -613,7 +613,7 @@ def check_type(element: str, extents: list[int], report: Report) -> None:
         expected = run(session(model.path), fed)
         for form in FORMS:
             output = Path(folder) / f"{form}.onnx"
-            plan = ["--swap-branches", "--ctrld-strategy", "direct-order", "--incl-types", "Cast"]
+            plan = ["--planner", "tflms{swap-branches=true,ctrld-strategy=direct-order,incl-types=Cast}"]
             swapped = model.compile(output, form, *plan)["swapped"]
             back = [swap["swap_ins"] for swap in swapped if swap["value"] == "narrow"]
             report.expect(back == [2], f"{what}: does not come back twice, but {back} times")

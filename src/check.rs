@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cli::CheckArgs;
-use crate::plan::{Task, named};
+use crate::plan::Task;
+use crate::planner::PlannerCall;
 use crate::{Code, Error};
 
 /// The file and the result of the check, as JSON.
@@ -177,7 +178,8 @@ fn checked(args: &CheckArgs, text: &str, kind: &Kind, nodes: Vec<String>) -> Res
     let given = if let Kind::Plan(given) = kind { Some((**given).clone()) } else { None };
     let order = GivenOrder { name: file.display().to_string(), nodes };
     let order = (!order.nodes.is_empty()).then(|| order.into());
-    let planner = given.as_ref().map_or_else(|| named("auto"), |given| Ok(given.planner))?;
+    let planner =
+        given.as_ref().map_or_else(|| PlannerCall::default().of_problems(), |given| Ok(given.planner))?;
     let asked = PassCx { planner: Some(planner), order, ..PassCx::default() };
     let mut task = Task::of(&args.task, args.memory, asked, given)?;
     if let Some(duplex) = args.duplex {

@@ -7,13 +7,14 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lmsc_cuda::Precision;
 use lmsc_ir::Bytes;
-use lmsc_passes::{PassCx, PassOptions, Pipeline, TFLMS, TFLMS_SUMMARY};
+use lmsc_passes::{PassCx, Pipeline, TFLMS, TFLMS_SUMMARY};
 use lmsc_plan::pages::{LARGEST, SMALLEST, is_size};
-use lmsc_plan::planners::{self, Options, PLANNERS, Planner, Scheduler};
+use lmsc_plan::planners::PLANNERS;
 use lmsc_plan::target::BUILT_IN;
 use lmsc_plan::tflms::{self, Scope};
 
 use crate::budget::{Budget, BudgetRange};
+use crate::planner::PlannerCall;
 use crate::{Code, DEFAULT_PLANNER, Error, device};
 
 /// Fits the training step of an ONNX model into a device-memory budget.
@@ -190,12 +191,21 @@ impl ModelArgs {
 #[derive(Debug, Args, Clone, Default)]
 #[command(next_help_heading = "Reading")]
 pub struct BindingArgs {
-    /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.
-    #[arg(long, value_name = "FILE")]
-    pub optimizer: Option<PathBuf>,
     /// The value of a symbolic dimension, such as `batch=32`; expressions of it, such as `2*batch`, follow. Repeatable.
     #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim)]
     pub dims: Vec<(String, u64)>,
+    /// All but the sizes.
+    #[command(flatten)]
+    pub step: StepArgs,
+}
+
+/// How the step in a file is read, but for the values of its symbolic dimensions.
+#[derive(Debug, Args, Clone, Default)]
+#[command(next_help_heading = "Reading")]
+pub struct StepArgs {
+    /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.
+    #[arg(long, value_name = "FILE")]
+    pub optimizer: Option<PathBuf>,
     /// The extents of an input whose dimensions the file leaves open, such as `image=2x3x224x224`. Repeatable.
     #[arg(long = "shape", value_name = "INPUT=EXTENTS", value_parser = shape)]
     pub shapes: Vec<(String, Vec<u64>)>,
@@ -231,42 +241,10 @@ pub enum StateArg {
     None,
 }
 
-/// Planning.
+/// The machine that runs a step.
 #[derive(Debug, Args, Clone, Default)]
-#[command(next_help_heading = "Planning")]
-pub struct PlanArgs {
-    /// Device memory of the whole step: inputs, parameters, state, activations, gradients, and on a GPU constants of kernels. Bytes,
-    /// such as 16GiB; a share of the target's memory, such as 90% (with --target auto: of the free memory); or a share of the step's
-    /// own peak, such as 0.7x.
-    #[arg(long, value_name = "BUDGET")]
-    pub budget: Option<Budget>,
-    /// Host memory for swapped tensors, including variables kept there between steps: bytes, or a share of the target's host
-    /// memory, such as 50%. [default: the host memory of the target]
-    #[arg(long, value_name = "BUDGET")]
-    pub host_budget: Option<Budget>,
-    /// The planner.
-    #[arg(long, value_name = "PLANNER", value_parser = planners(), hide_possible_values = true)]
-    #[arg(help = planner_help(), long_help = planners_help())]
-    pub planner: Option<String>,
-    /// Describe a planner and its own options.
-    #[arg(long, value_name = "PLANNER", value_parser = planners(), hide_possible_values = true)]
-    pub help_planner: Option<String>,
-    /// Swap ranges of a tensor separately. For few and huge tensors; planners that decide by whole tensors refuse it.
-    #[arg(long)]
-    pub ranges: bool,
-    /// Search effort for plan and addresses, in percent of the usual number of evaluations. Up to 100, the search ends early
-    /// where little can be gained; the report states the gap to the lower bound.
-    #[arg(long, value_name = "PERCENT")]
-    pub effort: Option<u32>,
-    /// How the step keeps within its budget: `on` gives each tensor an address in an arena of the budget's size. `auto` does the same,
-    /// unless addresses are expensive on the host and a plan in pages of 64 KiB is faster, or unless the step fits as it is and no
-    /// addresses are found. `off` counts bytes.
-    #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
-    pub addresses: Addresses,
-    /// Plan for memory that is mapped in pages of this size, as `lmsc run --virtual` maps it, instead of addresses in an arena.
-    /// With a tight budget, less memory is lost.
-    #[arg(long, value_name = "BYTES", value_parser = page, conflicts_with = "addresses")]
-    pub pages: Option<Bytes>,
+#[command(next_help_heading = "Machine")]
+pub struct MachineArgs {
     /// The machine that runs the step; it determines the times and workspaces of operators. A name that `lmsc targets` lists; a
     /// TOML file of that form; or `auto` (`auto:1` and so on), which queries a GPU of this machine and measures its link.
     /// [default: a100-pcie4]
@@ -276,204 +254,127 @@ pub struct PlanArgs {
     /// target's model stands in for missing entries.
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
-    /// Rewrite edges into the backward phase that span at least this many levels (TFLMS α). [default: 2]
-    #[arg(long, value_name = "LEVELS")]
-    pub threshold: Option<u32>,
-    /// Trigger swap-ins at least this many levels before the use (TFLMS lb). [default: 1]
-    #[arg(long, value_name = "LEVELS")]
-    pub lb: Option<u32>,
-    /// Trigger swap-ins at most this many levels before the use (TFLMS ub). [default: 10000]
-    #[arg(long, value_name = "LEVELS")]
-    pub ub: Option<u32>,
-    /// Swap at most this many tensors, counting from the start of the graph. [default: all]
-    #[arg(long, value_name = "COUNT")]
-    pub n_tensors: Option<usize>,
-    /// The algorithm that finds triggers (TFLMS Algorithms 1 and 2). [default: chain-rule]
-    #[arg(long, value_name = "STRATEGY", value_enum)]
-    pub ctrld_strategy: Option<StrategyArg>,
-    /// Uses of one tensor this many levels apart share a swap-in. [default: none]
-    #[arg(long, value_name = "LEVELS")]
-    pub fuse_swapins: Option<u32>,
-    /// Swap tensors in branches of the forward phase as well.
-    #[arg(long)]
-    pub swap_branches: bool,
-    /// Minimum number of levels that such a branch spans. [default: 0]
-    #[arg(long, value_name = "LEVELS")]
-    pub branch_threshold: Option<u32>,
-    /// Copy 64-bit integers that fit 32 bits by their definition, such as indices of MaxPool, in 32 bits (TFLMS §4.2.1).
-    #[arg(long)]
-    pub encode: bool,
-    /// Swap only results of nodes in these scopes: name prefixes, or patterns with `*`.
-    #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
-    pub incl_scopes: Vec<String>,
-    /// Do not swap results of nodes in these scopes.
-    #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
-    pub excl_scopes: Vec<String>,
-    /// Swap only results of these operators.
-    #[arg(long, value_name = "OP", value_delimiter = ',')]
-    pub incl_types: Vec<String>,
-    /// Do not swap results of these operators.
-    #[arg(long, value_name = "OP", value_delimiter = ',')]
-    pub excl_types: Vec<String>,
-    /// Swap only results that depend on nodes in these scopes.
-    #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
-    pub starting_scopes: Vec<String>,
-    /// Swap only results that depend on these nodes.
-    #[arg(long, value_name = "NODE", value_delimiter = ',')]
-    pub starting_op_names: Vec<String>,
-    /// Assign nodes in these scopes to the backward phase.
-    #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
-    pub optimizer_scopes: Vec<String>,
-    /// Apply only the first COUNT swaps, to bisect a fault.
-    #[arg(long, value_name = "COUNT")]
-    pub swap_limit: Option<usize>,
-    /// Apply the plan or the schedule in this file, which --save-plan or another program has written, instead of planning. It is
-    /// checked against the model: same sizes, same --target, same --profile. --budget, if given, must be the budget of the plan.
-    #[arg(long = "plan", id = "plan", value_name = "FILE", conflicts_with_all = steering())]
-    pub given: Option<PathBuf>,
+    /// Host memory for swapped tensors, including variables kept there between steps: bytes, or a share of the target's host
+    /// memory, such as 50%. [default: the host memory of the target]
+    #[arg(long, value_name = "BUDGET")]
+    pub host_budget: Option<Budget>,
 }
 
-/// The options of the planner `tflms`.
-pub(crate) const OF_TFLMS: [&str; 15] = [
-    "threshold",
-    "lb",
-    "ub",
-    "n_tensors",
-    "ctrld_strategy",
-    "fuse_swapins",
-    "swap_branches",
-    "branch_threshold",
-    "encode",
-    "incl_scopes",
-    "excl_scopes",
-    "incl_types",
-    "excl_types",
-    "starting_scopes",
-    "starting_op_names",
-];
+/// The planner, and how much it searches.
+#[derive(Debug, Args, Clone, Default)]
+#[command(next_help_heading = "Planning")]
+pub struct PlannerArgs {
+    /// The planner, with its own options in braces if it has any, as in 'tflms{lb=3,ub=40}'.
+    #[arg(long, value_name = "PLANNER", value_parser = PlannerParser, hide_possible_values = true)]
+    #[arg(help = planner_help(), long_help = planners_help())]
+    pub planner: Option<PlannerCall>,
+    /// Describe a planner and its own options.
+    #[arg(long, value_name = "PLANNER")]
+    pub help_planner: Option<String>,
+    /// Search effort for plan and addresses, in percent of the usual number of evaluations. Up to 100, the search ends early
+    /// where little can be gained; the report states the gap to the lower bound. [default: 100; of `lmsc fit` 10]
+    #[arg(long, value_name = "PERCENT")]
+    pub effort: Option<u32>,
+}
+
+impl PlannerArgs {
+    /// The planner, with its options.
+    pub(crate) fn called(&self) -> PlannerCall {
+        self.planner.clone().unwrap_or_default()
+    }
+}
+
+/// What a plan may do, and how it keeps within the memory.
+#[derive(Debug, Args, Clone, Default)]
+#[command(next_help_heading = "Planning")]
+pub struct SearchArgs {
+    /// The planner.
+    #[command(flatten)]
+    pub planner: PlannerArgs,
+    /// Swap ranges of a tensor separately. For few and huge tensors; planners that decide by whole tensors refuse it.
+    #[arg(long)]
+    pub ranges: bool,
+    /// How the step keeps within its budget: `on` gives each tensor an address in an arena of the budget's size. `auto` does the same,
+    /// unless addresses are expensive on the host and a plan in pages of 64 KiB is faster, or unless the step fits as it is and no
+    /// addresses are found. `off` counts bytes.
+    #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
+    pub addresses: Addresses,
+    /// Plan for memory that is mapped in pages of this size, as `lmsc run --virtual` maps it, instead of addresses in an arena.
+    /// With a tight budget, less memory is lost.
+    #[arg(long, value_name = "BYTES", value_parser = page, conflicts_with = "addresses")]
+    pub pages: Option<Bytes>,
+}
 
 /// The options that only affect planning, so that `--plan` excludes them.
-fn steering() -> impl Iterator<Item = &'static str> {
-    ["planner", "ranges", "effort", "addresses", "pages", "swap_limit"].into_iter().chain(OF_TFLMS)
-}
+const STEERING: [&str; 5] = ["planner", "ranges", "effort", "addresses", "pages"];
 
-/// TFLMS `ctrld_strategy`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum StrategyArg {
-    /// Down the forward phase from the source, then across (Algorithm 2).
-    ChainRule,
-    /// Back from the target (Algorithm 1).
-    DirectOrder,
-}
-
-impl PlanArgs {
-    /// The name of the planner: the one that the call names, or TFLMS if the call sets a parameter of it.
-    pub fn planner(&self) -> &str {
-        match &self.planner {
-            Some(planner) => planner,
-            None if !self.parameters_of_tflms().is_empty() => TFLMS,
-            None => DEFAULT_PLANNER,
-        }
-    }
-
-    /// The given options that only TFLMS has.
-    pub fn parameters_of_tflms(&self) -> Vec<&'static str> {
-        let lists = [
-            ("--swap-limit", self.swap_limit.is_some()),
-            ("--encode", self.encode),
-            ("--incl-scopes", !self.incl_scopes.is_empty()),
-            ("--excl-scopes", !self.excl_scopes.is_empty()),
-            ("--incl-types", !self.incl_types.is_empty()),
-            ("--excl-types", !self.excl_types.is_empty()),
-            ("--starting-scopes", !self.starting_scopes.is_empty()),
-            ("--starting-op-names", !self.starting_op_names.is_empty()),
-        ];
-        let given = lists.into_iter().filter(|(_, given)| *given).map(|(name, _)| name);
-        self.fixed_parameters().into_iter().chain(given).collect()
-    }
-
-    /// The given parameters that TFLMS otherwise tunes.
-    pub fn fixed_parameters(&self) -> Vec<&'static str> {
-        let all = [
-            ("--threshold", self.threshold.is_some()),
-            ("--lb", self.lb.is_some()),
-            ("--ub", self.ub.is_some()),
-            ("--n-tensors", self.n_tensors.is_some()),
-            ("--ctrld-strategy", self.ctrld_strategy.is_some()),
-            ("--fuse-swapins", self.fuse_swapins.is_some()),
-            ("--swap-branches", self.swap_branches),
-            ("--branch-threshold", self.branch_threshold.is_some()),
-        ];
-        all.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
-    }
-
-    /// The call without the parameters that TFLMS tunes, and without the limit of swaps.
-    pub fn without_fixed_parameters(&self) -> PlanArgs {
-        PlanArgs {
-            threshold: None,
-            lb: None,
-            ub: None,
-            n_tensors: None,
-            ctrld_strategy: None,
-            fuse_swapins: None,
-            swap_branches: false,
-            branch_threshold: None,
-            swap_limit: None,
-            ..self.clone()
-        }
-    }
-
-    /// The options as options of passes, without budgets, target and profile.
-    pub fn pass_cx(&self) -> PassCx {
-        let scopes = |texts: &[String]| texts.iter().map(|t| Scope::new(t)).collect::<Vec<_>>();
-        let default = tflms::Params::default();
+impl SearchArgs {
+    /// The options as options of passes.
+    pub(crate) fn pass_cx(&self) -> PassCx {
+        let PlannerCall { planner, options, .. } = self.planner.called();
         PassCx {
-            budget: None,
-            constants: Bytes::ZERO,
-            host_budget: None,
-            planner: planners::planner(self.planner()),
+            planner,
+            planner_options: options,
             ranges: self.ranges,
-            effort: self.effort,
+            effort: self.planner.effort,
             addresses: self.addresses != Addresses::Off && self.pages.is_none(),
             or_pages: self.addresses == Addresses::Auto,
             pages: self.pages,
-            target: None,
-            profile: None,
-            workspaces: None,
-            scheduler: Scheduler::default(),
-            options: Options::default(),
-            pass_options: PassOptions::default(),
-            least_workspaces: None,
-            tflms: tflms::Params {
-                threshold: self.threshold.unwrap_or(default.threshold),
-                lb: self.lb.unwrap_or(default.lb),
-                ub: self.ub.unwrap_or(default.ub),
-                n_tensors: self.n_tensors,
-                ctrld_strategy: match self.ctrld_strategy {
-                    Some(StrategyArg::DirectOrder) => tflms::Strategy::DirectOrder,
-                    Some(StrategyArg::ChainRule) | None => tflms::Strategy::ChainRule,
-                },
-                fuse_swapins: self.fuse_swapins.unwrap_or(default.fuse_swapins),
-                swap_branches: self.swap_branches,
-                branch_threshold: self.branch_threshold.unwrap_or(default.branch_threshold),
-                encode: self.encode,
-                incl_scopes: scopes(&self.incl_scopes),
-                excl_scopes: scopes(&self.excl_scopes),
-                incl_types: self.incl_types.clone(),
-                excl_types: self.excl_types.clone(),
-                starting_scopes: scopes(&self.starting_scopes),
-                starting_op_names: self.starting_op_names.clone(),
-                optimizer_scopes: scopes(&self.optimizer_scopes),
-            },
-            tflms_fixed: !self.fixed_parameters().is_empty(),
-            swap_limit: self.swap_limit,
-            order: None,
-            given: None,
-            keep_plan: false,
-            weights_stay: false,
-            small_stay: false,
-            watch: None,
+            ..PassCx::default()
         }
+    }
+}
+
+/// Planning a step.
+#[derive(Debug, Args, Clone, Default)]
+#[command(next_help_heading = "Planning")]
+pub struct PlanArgs {
+    /// Device memory of the whole step: inputs, parameters, state, activations, gradients, and on a GPU constants of kernels. Bytes,
+    /// such as 16GiB; a share of the target's memory, such as 90% (with --target auto: of the free memory); or a share of the step's
+    /// own peak, such as 0.7x.
+    #[arg(long, value_name = "BUDGET")]
+    pub budget: Option<Budget>,
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// The search.
+    #[command(flatten)]
+    pub search: SearchArgs,
+    /// Assign nodes in these scopes, prefixes of names or patterns with `*`, to the backward phase.
+    #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
+    pub optimizer_scopes: Vec<String>,
+    /// Apply the plan or the schedule in this file, which --save-plan or another program has written, instead of planning. It is
+    /// checked against the model: same sizes, same --target, same --profile. --budget, if given, must be the budget of the plan.
+    #[arg(long = "plan", id = "plan", value_name = "FILE", conflicts_with_all = STEERING)]
+    pub given: Option<PathBuf>,
+}
+
+impl PlanArgs {
+    /// The options of TFLMS that the call takes as they are, as it gives them; nothing if all are tuned for the budget.
+    pub(crate) fn fixed(&self) -> Option<PlannerCall> {
+        let call = self.search.planner.planner.clone().filter(|call| call.name == TFLMS)?;
+        let options = call.options.only(tflms::bends);
+        (!options.is_empty()).then_some(PlannerCall { options, ..call })
+    }
+
+    /// The call without those options.
+    pub(crate) fn without_fixed(&self) -> PlanArgs {
+        let mut args = self.clone();
+        if let Some(call) = &mut args.search.planner.planner {
+            call.options = call.options.only(|name| !tflms::bends(name));
+        }
+        args
+    }
+
+    /// Whether the call has parameters with which a step is planned without a budget.
+    fn plans_without_budget(&self) -> bool {
+        self.fixed().is_some_and(|call| call.options.names_given().any(tflms::is_tuned))
+    }
+
+    /// The options as options of passes, without budgets, target and profile.
+    pub(crate) fn pass_cx(&self) -> PassCx {
+        let optimizer_scopes = self.optimizer_scopes.iter().map(|scope| Scope::new(scope)).collect();
+        PassCx { optimizer_scopes, ..self.search.pass_cx() }
     }
 }
 
@@ -558,7 +459,7 @@ pub struct CompileArgs {
 impl CompileArgs {
     /// Whether the call sets no limit for the step's memory, so that nothing is planned.
     pub(crate) fn plans_nothing(&self) -> bool {
-        self.plan.budget.is_none() && self.plan.fixed_parameters().is_empty() && self.plan.given.is_none()
+        self.plan.budget.is_none() && !self.plan.plans_without_budget() && self.plan.given.is_none()
     }
 
     /// The call with a target for the device that runs the step, if it is run and no target is given.
@@ -566,7 +467,7 @@ impl CompileArgs {
         let mut args = self.clone();
         if args.run {
             let device = args.on.device.unwrap_or(Device::Host);
-            args.plan.target.get_or_insert_with(|| device::target_of(device));
+            args.plan.machine.target.get_or_insert_with(|| device::target_of(device));
         }
         args
     }
@@ -804,20 +705,11 @@ pub struct TaskArgs {
     pub binding: BindingArgs,
     /// An instance instead of a model: JSON of the formats lmsc-planner-chain-1 and lmsc-planner-dag-1, or a trace of the
     /// operations of a step, as JSON lines of the format lmsc-trace-1.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "profile", "host_budget"])]
     pub instance: Option<PathBuf>,
-    /// Host memory for swapped tensors, including variables kept there between steps: bytes, or a share of the target's host
-    /// memory, such as 50%. [default: the host memory of the target]
-    #[arg(long, value_name = "BUDGET", conflicts_with = "instance")]
-    pub host_budget: Option<Budget>,
-    /// The machine that runs a model: a name that `lmsc targets` lists, a TOML file of that form, or `auto` for a GPU of this
-    /// machine. [default: a100-pcie4]
-    #[arg(long, value_name = "TARGET", conflicts_with = "instance", value_parser = target(), hide_possible_values = true)]
-    pub target: Option<String>,
-    /// A profile measured on that machine, as JSON: times and workspaces indexed by node signature, and the link's rates. The
-    /// target's model stands in for missing entries.
-    #[arg(long, value_name = "FILE", conflicts_with = "instance")]
-    pub profile: Option<PathBuf>,
+    /// The machine that runs a model.
+    #[command(flatten)]
+    pub machine: MachineArgs,
 }
 
 /// `lmsc plan`.
@@ -833,7 +725,7 @@ pub struct PlanCommandArgs {
     /// Show the plan in this file, which --save-plan or another program has written, instead of planning; or the schedule in it,
     /// within --budget. It is checked against the model or the instance.
     #[arg(long = "plan", id = "plan", value_name = "FILE")]
-    #[arg(conflicts_with_all = ["planner", "ranges", "effort", "scheduler", "addresses", "pages"])]
+    #[arg(conflicts_with_all = STEERING.into_iter().chain(["scheduler"]))]
     pub given: Option<PathBuf>,
     /// Write the plan to this file, as JSON, for --plan of this command, of `lmsc MODEL` and of `lmsc explain`, and for `lmsc check`.
     #[arg(long, value_name = "FILE")]
@@ -845,14 +737,12 @@ pub struct PlanCommandArgs {
     /// names, so it can be shared where the model cannot.
     #[arg(long, value_name = "FILE", conflicts_with = "instance")]
     pub emit_instance: Option<PathBuf>,
-    /// The planner; a wrong name lists all.
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = planner_name(), hide_possible_values = true)]
-    pub planner: String,
-    /// Describe a planner and its own options.
-    #[arg(long, value_name = "NAME", value_parser = planners(), hide_possible_values = true)]
-    pub help_planner: Option<String>,
-    /// Other planners to compare with; `all` means all but `dqn`, which learns for minutes.
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// The search.
+    #[command(flatten)]
+    pub search: SearchArgs,
+    /// Other planners to compare with, separated by commas, each with its own options in braces if need be; `all` means all but
+    /// `dqn`, which learns for minutes.
+    #[arg(long, value_name = "PLANNER")]
     pub compare: Vec<String>,
     /// Whether copies in the two directions overlap. [default: as in the instance or the target]
     #[arg(long, value_enum)]
@@ -863,12 +753,6 @@ pub struct PlanCommandArgs {
     /// Swap tensors of an instance whole, as those of a model, not in ranges of bytes.
     #[arg(long, conflicts_with = "ranges")]
     pub whole: bool,
-    /// Swap ranges of a model's tensors separately, as those of an instance.
-    #[arg(long)]
-    pub ranges: bool,
-    /// Search effort, in percent of the usual number of evaluations.
-    #[arg(long, value_name = "PERCENT", default_value_t = 100)]
-    pub effort: u32,
     /// The rule that orders the copies chosen by planners of papers.
     #[arg(long, value_enum, default_value_t = SchedulerArg::Justified)]
     pub scheduler: SchedulerArg,
@@ -878,13 +762,6 @@ pub struct PlanCommandArgs {
     /// Replay the plan with copies that are this many percent slower while copies run in both directions.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(..=99))]
     pub contention: Option<u32>,
-    /// How the plan keeps within the memory: `on` finds addresses in one arena; `auto` plans for pages instead where addresses are
-    /// expensive; `off` counts bytes.
-    #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
-    pub addresses: Addresses,
-    /// Plan for memory that is mapped in pages of this size, instead of addresses in an arena.
-    #[arg(long, value_name = "BYTES", value_parser = page, conflicts_with = "addresses")]
-    pub pages: Option<Bytes>,
     /// Write the plan's instructions with their times and addresses to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub schedule: Option<PathBuf>,
@@ -901,9 +778,9 @@ pub struct PlanCommandArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
-    /// Parameters of planners.
+    /// Weights of a planner that learns.
     #[command(flatten)]
-    pub parameters: ParameterArgs,
+    pub weights: WeightArgs,
 }
 
 /// `lmsc check`.
@@ -943,34 +820,10 @@ pub enum Addresses {
     Off,
 }
 
-/// Parameters of planners of `lmsc plan`.
+/// Weights of the planner `dqn`.
 #[derive(Debug, Args, Clone, Default)]
-#[command(next_help_heading = "Parameters of planners")]
-pub struct ParameterArgs {
-    /// window: size of the look-ahead window, in bytes used. [default: the best of several]
-    #[arg(long, value_name = "BYTES")]
-    pub window: Option<Bytes>,
-    /// tflms-chain: swap at most this many tensors, in the order in which they are produced. [default: all]
-    #[arg(long, value_name = "COUNT")]
-    pub n_tensors: Option<u32>,
-    /// tflms-chain: start swap-ins this many operators before the use. [default: 1]
-    #[arg(long, value_name = "OPERATORS")]
-    pub ahead: Option<u32>,
-    /// tflms-chain: swap between forward and backward uses at least this many operators apart. [default: 2]
-    #[arg(long, value_name = "OPERATORS")]
-    pub threshold: Option<u32>,
-    /// tflms-chain: swap between forward uses at least this many operators apart. [default: none]
-    #[arg(long, value_name = "OPERATORS")]
-    pub branch_threshold: Option<u32>,
-    /// tflms-chain: backward uses at most this many operators apart share a swap-in. [default: none]
-    #[arg(long, value_name = "OPERATORS")]
-    pub fuse_swapins: Option<u32>,
-    /// dqn: learn from this many episodes. [default: 40]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
-    pub episodes: Option<u32>,
-    /// dqn: seed of random choices. [default: 0]
-    #[arg(long, value_name = "SEED")]
-    pub seed: Option<u64>,
+#[command(next_help_heading = "Planning")]
+pub struct WeightArgs {
     /// dqn: initial weights, as --save-weights writes them. [default: random]
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
@@ -979,36 +832,11 @@ pub struct ParameterArgs {
     pub save_weights: Option<PathBuf>,
 }
 
-impl ParameterArgs {
-    /// The options as options of planners.
-    pub fn options(&self) -> Options {
-        Options {
-            window: self.window.map(|bytes| bytes.0),
-            n_tensors: self.n_tensors,
-            ahead: self.ahead,
-            threshold: self.threshold,
-            branch_threshold: self.branch_threshold,
-            fuse_swapins: self.fuse_swapins,
-        }
-    }
-
-    /// The given options, each with the planners that have it.
-    pub fn given(&self) -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
-        let tflms: &[&str] = &["tflms-chain", "tflms-best"];
-        let dqn: &[&str] = &["dqn"];
-        let all: [(&str, &[&str], bool); 10] = [
-            ("--window", &["window"], self.window.is_some()),
-            ("--n-tensors", tflms, self.n_tensors.is_some()),
-            ("--ahead", tflms, self.ahead.is_some()),
-            ("--threshold", tflms, self.threshold.is_some()),
-            ("--branch-threshold", tflms, self.branch_threshold.is_some()),
-            ("--fuse-swapins", tflms, self.fuse_swapins.is_some()),
-            ("--episodes", dqn, self.episodes.is_some()),
-            ("--seed", dqn, self.seed.is_some()),
-            ("--weights", dqn, self.weights.is_some()),
-            ("--save-weights", dqn, self.save_weights.is_some()),
-        ];
-        all.into_iter().filter(|(.., given)| *given).map(|(name, planners, _)| (name, planners))
+impl WeightArgs {
+    /// The name of a given option.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let all = [("--weights", &self.weights), ("--save-weights", &self.save_weights)];
+        all.into_iter().find(|(_, file)| file.is_some()).map(|(name, _)| name)
     }
 }
 
@@ -1026,54 +854,26 @@ pub enum SchedulerArg {
 pub struct SweepArgs {
     /// The model: `.onnx`, `.lms`, `.mlir`, or `-` for standard input.
     pub model: PathBuf,
-    /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.
-    #[arg(long, value_name = "FILE")]
-    pub optimizer: Option<PathBuf>,
     /// The value of a symbolic dimension, such as `batch=32`, or a range, such as `batch=64..1024`, which is tried in powers of
     /// two from its start. Repeatable.
     #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim_range)]
     pub dims: Vec<(String, RangeInclusive<u64>)>,
-    /// The extents of an input whose dimensions the file leaves open, such as `image=2x3x224x224`. Repeatable.
-    #[arg(long = "shape", value_name = "INPUT=EXTENTS", value_parser = shape)]
-    pub shapes: Vec<(String, Vec<u64>)>,
-    /// The value of an input that is constant in all steps, such as `rate=16000`. Repeatable.
-    #[arg(long = "value", value_name = "INPUT=VALUE", value_parser = value)]
-    pub values: Vec<(String, String)>,
-    /// State: values kept from step to step.
+    /// All but the sizes.
     #[command(flatten)]
-    pub state: StateArgs,
+    pub step: StepArgs,
     /// Device memory of the whole step: a range such as `2GiB..32GiB`, `20%..90%` of the target's memory or `0.3x..1x` of the
     /// step's own peak; or one value.
     #[arg(long, value_name = "BUDGET")]
     pub budget: BudgetRange,
-    /// Host memory for swapped tensors, including variables kept there between steps: bytes, or a share of the target's host
-    /// memory, such as 50%. [default: the host memory of the target]
-    #[arg(long, value_name = "BUDGET")]
-    pub host_budget: Option<Budget>,
     /// Number of budgets, in a geometric sequence.
     #[arg(long, value_name = "COUNT", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub steps: u32,
-    /// The planner; a wrong name lists all.
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = planner_name(), hide_possible_values = true)]
-    pub planner: String,
-    /// The machine that runs the step: a name that `lmsc targets` lists, a TOML file of that form, or `auto` for a GPU of this
-    /// machine. [default: a100-pcie4]
-    #[arg(long, value_name = "TARGET", value_parser = target(), hide_possible_values = true)]
-    pub target: Option<String>,
-    /// A profile measured on that machine, as JSON: times and workspaces indexed by node signature, and the link's rates. The
-    /// target's model stands in for missing entries.
-    #[arg(long, value_name = "FILE")]
-    pub profile: Option<PathBuf>,
-    /// Swap ranges of a tensor separately.
-    #[arg(long)]
-    pub ranges: bool,
-    /// Search effort, in percent of the usual number of evaluations.
-    #[arg(long, value_name = "PERCENT", default_value_t = 100)]
-    pub effort: u32,
-    /// How each plan keeps within its budget: `on` finds addresses in one arena; `auto` plans for pages instead where addresses are
-    /// expensive; `off` counts bytes.
-    #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
-    pub addresses: Addresses,
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// The search.
+    #[command(flatten)]
+    pub search: SearchArgs,
     /// Write a page with the curves to this file, as HTML; or, if it ends in `.json`, the output of `--json`.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -1102,18 +902,9 @@ pub struct FitArgs {
     /// [default: `batch`, or the only one without a value]
     #[arg(long = "dim", value_name = "NAME[=VALUE]", value_parser = fit_dim)]
     pub dims: Vec<FitDim>,
-    /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.
-    #[arg(long, value_name = "FILE")]
-    pub optimizer: Option<PathBuf>,
-    /// The extents of an input whose dimensions the file leaves open, such as `image=2x3x224x224`. Repeatable.
-    #[arg(long = "shape", value_name = "INPUT=EXTENTS", value_parser = shape)]
-    pub shapes: Vec<(String, Vec<u64>)>,
-    /// The value of an input that is constant in all steps, such as `rate=16000`. Repeatable.
-    #[arg(long = "value", value_name = "INPUT=VALUE", value_parser = value)]
-    pub values: Vec<(String, String)>,
-    /// State: values kept from step to step.
+    /// All but the sizes.
     #[command(flatten)]
-    pub state: StateArgs,
+    pub step: StepArgs,
     /// Device memory of the whole step: a share of each card's memory, such as 90%, or bytes.
     #[arg(long, value_name = "BUDGET", default_value = "100%", value_parser = budget_of_card)]
     pub budget: Budget,
@@ -1121,12 +912,9 @@ pub struct FitArgs {
     /// [default: the host memory of the target]
     #[arg(long, value_name = "BUDGET")]
     pub host_budget: Option<Budget>,
-    /// The planner; a wrong name lists all.
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = planner_name(), hide_possible_values = true)]
-    pub planner: String,
-    /// Search effort, in percent of the usual number of evaluations.
-    #[arg(long, value_name = "PERCENT", default_value_t = 10)]
-    pub effort: u32,
+    /// The planner.
+    #[command(flatten)]
+    pub planner: PlannerArgs,
     /// Write a page with the curves to this file, as HTML; or, if it ends in `.json`, the output of `--json`.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -1503,28 +1291,35 @@ fn target() -> AnyOf {
     AnyOf(BUILT_IN.iter().map(|(name, _)| *name).chain([device::AUTO]).collect())
 }
 
-/// The name of a planner; it is looked up where it is used.
-fn planner_name() -> AnyOf {
-    AnyOf(PLANNERS.iter().map(|planner| planner.name).collect())
-}
+/// A planner with its options; shells complete it to the names.
+#[derive(Clone)]
+struct PlannerParser;
 
-fn planners() -> PossibleValuesParser {
-    let value = |planner: &Planner| match planner.name {
-        // The name of this planner before version 0.2.
-        "swap-only" => PossibleValue::new(planner.name).alias("optimal"),
-        name => PossibleValue::new(name),
-    };
-    PLANNERS.iter().map(value).chain([PossibleValue::new(TFLMS)]).collect::<Vec<_>>().into()
+impl TypedValueParser for PlannerParser {
+    type Value = PlannerCall;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<PlannerCall, clap::Error> {
+        let parse = |text: &str| text.parse::<PlannerCall>();
+        parse.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let names = PLANNERS.iter().map(|planner| planner.name).chain([TFLMS]);
+        Some(Box::new(names.map(PossibleValue::new)))
+    }
 }
 
 fn planners_help() -> String {
     let of_graphs = [(TFLMS, TFLMS_SUMMARY)];
     let all = PLANNERS.iter().map(|planner| (planner.name, planner.summary)).chain(of_graphs);
     let list: String = all.map(|(name, summary)| format!("\n- {name}: {summary}")).collect();
-    let levels = format!(
-        "{TFLMS} counts levels and bytes, not time; `--help-planner {TFLMS}` lists its parameters, and to give one is to choose it."
-    );
-    format!("{}\n\n{levels}\n{list}", planner_help())
+    let options = "`--help-planner PLANNER` lists a planner's own options, which stand in braces: --planner 'tflms{lb=3,ub=40}'.";
+    format!("{}\n\n{options}\n{list}", planner_help())
 }
 
 fn planner_help() -> String {

@@ -162,11 +162,11 @@ What to do:
 - Use --planner auto, which computes again what has no room on the host.
 "},
     Explained { code: Code::Parameters, number: "LMS0106", title: "parameters of the call fix a plan that exceeds the budget", text: "\
-Options such as --n-tensors, --threshold, --swap-limit or --pass-limit say which tensors are swapped. They
-are carried out as they are, and the result needs more than the budget.
+Options of the planner tflms, such as n-tensors, threshold or swap-limit, and --pass-limit say which tensors are
+swapped. They are carried out as they are, and the result needs more than the budget.
 
-    $ lmsc model.onnx --budget 500KiB --n-tensors 1
-    lmsc: error[LMS0106]: the peak is 1.43 MiB with --n-tensors, above the budget of 500 KiB
+    $ lmsc model.onnx --budget 500KiB --planner 'tflms{n-tensors=1}'
+    lmsc: error[LMS0106]: the peak is 1.43 MiB with tflms{n-tensors=1}, above the budget of 500 KiB
 
 What to do:
 - Leave the parameters out, and lmsc chooses; the message says whether there is a plan then.
@@ -324,8 +324,9 @@ What to do:
 An option is misspelt, has a value that it does not take, names something that does not exist, or does not go
 together with another.
 
-    $ lmsc model.onnx --budget 8GiB --planner best
-    lmsc: error[LMS0206]: there is no planner `best`; the planners are auto, swap-only, …
+    $ lmsc model.onnx --budget 8GiB --planner lru --ranges
+    lmsc: error[LMS0206]: --ranges: the planner lru copies whole tensors
+    help: leave it out, or choose a --planner that does not, for example --planner swap-only
 
 What to do:
 - The message says what is meant or possible; `lmsc COMMAND --help` lists options with their values.

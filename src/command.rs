@@ -24,7 +24,7 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         _ = io::stderr().write_all(help::BRIEF.as_bytes());
         return 2;
     }
-    if let Some(text) = help::planner_asked(&arguments).map(help::of_planner) {
+    if let Some(text) = help::planner_asked(&arguments).map(crate::planner::described) {
         return finish(text, &mut io::stdout().lock(), wants_json);
     }
     let command = Cli::command();

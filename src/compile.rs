@@ -27,7 +27,7 @@ use crate::{
 
 /// Compiles a model, for the command or for the library.
 pub(crate) fn compile_for<'a>(args: &'a CompileArgs, caller: Caller<'a>) -> Result<Compiled, Error> {
-    let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
+    let machine = machine(args.plan.machine.target.as_deref(), args.plan.machine.profile.as_deref())?;
     let mut job = Job::new(args, caller);
     let mut step = job.read()?;
     let planned = job.plan(&mut step, machine)?;
@@ -146,7 +146,7 @@ impl<'a> Job<'a> {
         }
         self.stage.show("planning");
         let stage = &self.stage;
-        let planner = args.plan.planner();
+        let planner = args.plan.search.planner.called().name;
         let keep_plan = args.save_plan.is_some() || self.is_library && planner != TFLMS;
         // ONNX Runtime, XLA and IREE fold copies of constants when they load or compile a model.
         let emit = args.output.as_deref().map(|output| args.emit(output));

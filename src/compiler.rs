@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lmsc_onnx::{Dims, Model};
-use lmsc_passes::TFLMS;
-use lmsc_plan::planners::{PLANNERS, planner};
 
 use crate::budget::Budget;
 use crate::cli::{Addresses, CompileArgs, Device, Form, ModelArgs, StateArg};
 use crate::emit::{Emitted, Says, check_not_read, check_target};
+use crate::planner::called;
 use crate::proof::Written;
-use crate::{Caller, Code, Compiled, Error, Session, Watch, compile_for, external, load};
+use crate::{Caller, Compiled, Error, Session, Watch, compile_for, external, load};
 
 /// The name of a model that is given as bytes, in messages and reports.
 const UNNAMED: &str = "<bytes>";
@@ -44,6 +43,7 @@ const UNNAMED: &str = "<bytes>";
 #[derive(Clone, Debug)]
 pub struct Compiler {
     args: CompileArgs,
+    planner: Option<String>,
     bytes: Option<bytes::Bytes>,
     watch: Option<Arc<Watch>>,
 }
@@ -52,7 +52,7 @@ impl Compiler {
     /// A compiler of the model at this path: `.onnx`, `.lms` or `.mlir`.
     pub fn new(path: impl Into<PathBuf>) -> Compiler {
         let args = CompileArgs { input: ModelArgs::of(path.into()), ..CompileArgs::default() };
-        Compiler { args, bytes: None, watch: None }
+        Compiler { args, planner: None, bytes: None, watch: None }
     }
 
     /// A compiler of the model in these bytes: an ONNX model without files beside it, or text.
@@ -68,7 +68,7 @@ impl Compiler {
 
     /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.
     pub fn optimizer(mut self, path: impl Into<PathBuf>) -> Compiler {
-        self.args.input.binding.optimizer = Some(path.into());
+        self.args.input.binding.step.optimizer = Some(path.into());
         self
     }
 
@@ -80,26 +80,26 @@ impl Compiler {
 
     /// The extents of an input, where the file leaves some open.
     pub fn shape(mut self, input: impl Into<String>, extents: impl Into<Vec<u64>>) -> Compiler {
-        self.args.input.binding.shapes.push((input.into(), extents.into()));
+        self.args.input.binding.step.shapes.push((input.into(), extents.into()));
         self
     }
 
     /// The value of an input that is a constant of the step, with commas between elements.
     pub fn value(mut self, input: impl Into<String>, value: impl Into<String>) -> Compiler {
-        self.args.input.binding.values.push((input.into(), value.into()));
+        self.args.input.binding.step.values.push((input.into(), value.into()));
         self
     }
 
     /// Declares an input as kept from step to step, with the output that is its next value. Outputs named after an
     /// input with the suffix `_new` are found without a declaration.
     pub fn state(mut self, input: impl Into<String>, output: impl Into<String>) -> Compiler {
-        self.args.input.binding.state.state.push(StateArg::Pair(input.into(), output.into()));
+        self.args.input.binding.step.state.state.push(StateArg::Pair(input.into(), output.into()));
         self
     }
 
     /// Declares an input, or an output, as not kept from step to step, whatever its name.
     pub fn no_state(mut self, name: impl Into<String>) -> Compiler {
-        self.args.input.binding.state.no_state.push(name.into());
+        self.args.input.binding.step.state.no_state.push(name.into());
         self
     }
 
@@ -111,44 +111,44 @@ impl Compiler {
 
     /// Host memory that swapped tensors may use.
     pub fn host_budget(mut self, budget: Budget) -> Compiler {
-        self.args.plan.host_budget = Some(budget);
+        self.args.plan.machine.host_budget = Some(budget);
         self
     }
 
     /// The machine that runs the step: a name from `lmsc targets`, the path of a TOML file of that form, or `auto`
     /// for a GPU of this machine. [default: a100-pcie4]
     pub fn target(mut self, target: impl Into<String>) -> Compiler {
-        self.args.plan.target = Some(target.into());
+        self.args.plan.machine.target = Some(target.into());
         self
     }
 
     /// The profile of that machine, measured by `lmsc calibrate`.
     pub fn profile(mut self, path: impl Into<PathBuf>) -> Compiler {
-        self.args.plan.profile = Some(path.into());
+        self.args.plan.machine.profile = Some(path.into());
         self
     }
 
-    /// The planner of this name. [default: auto]
+    /// The planner of this name, with its own options in braces if need be, as in `tflms{lb=3}`. [default: auto]
     pub fn planner(mut self, name: impl Into<String>) -> Compiler {
-        self.args.plan.planner = Some(name.into());
+        self.planner = Some(name.into());
         self
     }
 
     /// How much to search for a plan and for addresses, in percent of the usual number of evaluations.
     pub fn effort(mut self, percent: u32) -> Compiler {
-        self.args.plan.effort = Some(percent);
+        self.args.plan.search.planner.effort = Some(percent);
         self
     }
 
     /// Whether ranges of a tensor may be copied separately.
     pub fn ranges(mut self, ranges: bool) -> Compiler {
-        self.args.plan.ranges = ranges;
+        self.args.plan.search.ranges = ranges;
         self
     }
 
     /// The way in which the step keeps its budget. [default: auto]
     pub fn addresses(mut self, addresses: Addresses) -> Compiler {
-        self.args.plan.addresses = addresses;
+        self.args.plan.search.addresses = addresses;
         self
     }
 
@@ -169,12 +169,9 @@ impl Compiler {
     /// # Errors
     /// [`ErrorKind::Refusal`](crate::ErrorKind) if the budget cannot be met; [`ErrorKind::Input`](crate::ErrorKind) if an option or the
     /// model is at fault.
-    pub fn compile(self) -> Result<Compiled, Error> {
-        if let Some(name) =
-            self.args.plan.planner.as_deref().filter(|name| *name != TFLMS && planner(name).is_none())
-        {
-            let instead = lmsc_ir::words::instead(name, PLANNERS.iter().map(|p| p.name), "planners");
-            return Err(Error::new(Code::Option, format!("there is no planner `{name}`; {instead}")));
+    pub fn compile(mut self) -> Result<Compiled, Error> {
+        if let Some(planner) = &self.planner {
+            self.args.plan.search.planner.planner = Some(called(planner)?);
         }
         compile_for(&self.args, Caller::Library { bytes: self.bytes, watch: self.watch })
     }

@@ -176,18 +176,18 @@ mod tests {
     fn defaults_hold_where_a_call_says_nothing_else() {
         let toml = "target = \"host\"\nbudget = \"1MiB\"\n[plan]\nbudget = \"2MiB\"\neffort = 7\n";
         let main = parsed(toml, "lmsc x.onnx").compile;
-        assert_eq!(main.plan.target.as_deref(), Some("host"));
+        assert_eq!(main.plan.machine.target.as_deref(), Some("host"));
         let Some(CliCommand::Plan(given)) = parsed(toml, "lmsc plan x.onnx --plan p.json").command else {
             panic!()
         };
         assert!(given.memory.is_none());
-        assert_eq!(main.plan.effort, None);
+        assert_eq!(main.plan.search.planner.effort, None);
         let main = parsed(toml, "lmsc x.onnx --target t4").compile;
-        assert_eq!(main.plan.target.as_deref(), Some("t4"));
+        assert_eq!(main.plan.machine.target.as_deref(), Some("t4"));
         let Some(CliCommand::Plan(plan)) = parsed(toml, "lmsc plan x.onnx").command else { panic!() };
         assert_eq!(
-            (plan.effort, plan.memory.map(|memory| memory.to_string())),
-            (7, Some("2 MiB".to_owned()))
+            (plan.search.planner.effort, plan.memory.map(|memory| memory.to_string())),
+            (Some(7), Some("2 MiB".to_owned()))
         );
     }
 

@@ -248,7 +248,7 @@ pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
 
 /// Refuses to overwrite a file that is an input, for outputs that no argument of a call names.
 pub(crate) fn check_not_read(output: &Path, input: &ModelArgs) -> Result<(), Error> {
-    let mut read = [Some(input.path()), input.binding.optimizer.as_deref()].into_iter().flatten();
+    let mut read = [Some(input.path()), input.binding.step.optimizer.as_deref()].into_iter().flatten();
     match read.find(|path| output != Path::new("-") && same_file(path, output)) {
         None => Ok(()),
         Some(path) => Err(replaces(output, path, false)),

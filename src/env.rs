@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::cli::EnvArgs;
 use crate::emit::write_atomically;
-use crate::plan::{Task, does_not_fit, named, scheduler};
+use crate::plan::{Task, does_not_fit, scheduler};
+use crate::planner::PlannerCall;
 
 /// A request of the program.
 #[derive(Deserialize)]
@@ -87,7 +88,7 @@ pub fn env(args: &EnvArgs, out: &mut dyn Write) -> Result<(), Error> {
         }
         return write_atomically(path, |w| w.write_all(lines.as_bytes()));
     }
-    let asked = task.question(named("auto")?, true, args.recompute).request;
+    let asked = task.question(PlannerCall::default().of_problems()?, true, args.recompute).request;
     let request = Request { granularity: Granularity::Whole, scheduler: scheduler(args.scheduler), ..asked };
     let mut env = Env::new(&request).map_err(|refused| does_not_fit(&task, &refused))?;
     write_json(out, &hello(&env, &request, task.name()))?;

@@ -112,10 +112,11 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
         let message = "nothing says how much device memory the step may use".to_owned();
         return Err(Error::new(Code::Option, message).with_help("give --budget, for example --budget 16GiB"));
     }
-    let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
+    let machine = machine(args.plan.machine.target.as_deref(), args.plan.machine.profile.as_deref())?;
     let cx = pass_cx(&args.plan, machine, &original)?;
-    let planner = cx.given.as_ref().map_or(args.plan.planner(), |given| given.planner.name);
-    let passes = Pipeline::of_planner(args.plan.planner());
+    let call = args.plan.search.planner.called();
+    let planner = cx.given.as_ref().map_or(call.name, |given| given.planner.name);
+    let passes = Pipeline::of_planner(call.name);
     let mut graph = original.clone();
     let ran = look::run(&mut graph, &passes, &cx, &LookArgs::default());
     let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &args.input.binding))?;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::cli::{BindingArgs, FitArgs, FitDim};
 use crate::emit::{PAGES, check_report, write_atomically};
 use crate::load::{self, noted_if_idle, noted_if_inference};
-use crate::plan::{before_planning, named};
+use crate::plan::before_planning;
 use crate::progress::Stage;
 use crate::{Code, Error, Warning, machine, step_peak, view, warning, with_budgets};
 
@@ -29,6 +29,9 @@ const LARGEST: u64 = 1 << 16;
 /// The largest batch is found up to this fraction of it: at most four plans after the doubling. A doubled value
 /// costs one more plan per card.
 const FINENESS: u64 = 16;
+
+/// The search effort of calls that name none, in percent: many plans are made.
+const EFFORT: u32 = 10;
 
 /// The results. Times are milliseconds.
 #[derive(Debug, Serialize)]
@@ -101,7 +104,9 @@ struct Step {
 /// card.
 pub fn fit(args: &FitArgs) -> Result<String, Error> {
     args.report.iter().try_for_each(|file| check_report(file, &PAGES))?;
-    let planner = named(&args.planner)?;
+    let call = args.planner.called();
+    let planner = call.of_problems()?;
+    let effort = args.planner.effort.unwrap_or(EFFORT);
     let names: Vec<&str> =
         if args.gpus.is_empty() { CARDS.to_vec() } else { args.gpus.iter().map(|name| &**name).collect() };
     let machines = names.into_iter().map(|name| machine(Some(name), None));
@@ -117,7 +122,8 @@ pub fn fit(args: &FitArgs) -> Result<String, Error> {
     for machine in machines {
         let cx = PassCx {
             planner: Some(planner),
-            effort: Some(args.effort),
+            planner_options: call.options.clone(),
+            effort: Some(effort),
             addresses: true,
             or_pages: true,
             ..machine
@@ -130,7 +136,7 @@ pub fn fit(args: &FitArgs) -> Result<String, Error> {
         model: args.model.display().to_string(),
         dimension: steps.dimension,
         planner: planner.name,
-        effort: args.effort,
+        effort,
         cards,
         warnings: steps.warnings,
     };
@@ -187,13 +193,7 @@ impl<'a> Steps<'a> {
             let mut dims = self.fixed.clone();
             dims.extend(self.dimension.clone().zip(batch));
             let args = self.args;
-            let binding = BindingArgs {
-                optimizer: args.optimizer.clone(),
-                dims,
-                shapes: args.shapes.clone(),
-                values: args.values.clone(),
-                state: args.state.clone(),
-            };
+            let binding = BindingArgs { dims, step: args.step.clone() };
             let loaded = load::load_quietly(&args.model, &binding)?;
             let loaded = noted_if_idle(&args.model, noted_if_inference(&args.model, loaded));
             let new = loaded.warnings.into_iter().filter(|warning| !self.warnings.contains(warning));

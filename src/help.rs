@@ -4,12 +4,10 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::{ColorChoice, CommandFactory};
-use lmsc_passes::{TFLMS, TFLMS_SUMMARY};
 
 use crate::Error;
-use crate::cli::{Cli, OF_TFLMS};
+use crate::cli::Cli;
 use crate::emit::write_atomically;
-use crate::plan::named;
 
 /// The text for a call without arguments.
 pub(crate) const BRIEF: &str = "\
@@ -87,21 +85,7 @@ const SHORT: [(&str, &str); 12] = [
     ("run", "Run steps of the result, too"),
 ];
 
-/// The options of `lmsc plan` that belong to single planners; their help texts begin with the planner's name.
-const OF_PLANNERS: [&str; 10] = [
-    "window",
-    "n_tensors",
-    "ahead",
-    "threshold",
-    "branch_threshold",
-    "fuse_swapins",
-    "episodes",
-    "seed",
-    "weights",
-    "save_weights",
-];
-
-/// The clap command: with commands in groups, and the planners' own options in `--help-planner`.
+/// The clap command, with commands in groups.
 pub(crate) fn command(is_short: bool, color: ColorChoice) -> clap::Command {
     let commands: String =
         GROUPS.iter().map(|(group, commands)| format!("{group}:\n{}\n", lines(commands))).collect();
@@ -125,17 +109,6 @@ pub(crate) fn command(is_short: bool, color: ColorChoice) -> clap::Command {
             None => arg.hide_short_help(true),
         });
     }
-    let hidden = |mut command: clap::Command, ids: &[&str]| {
-        for id in ids {
-            command = command.mut_arg(id, |arg| arg.hide(true));
-        }
-        command
-    };
-    command = hidden(command, &OF_TFLMS);
-    for name in ["opt", "explain"] {
-        command = command.mut_subcommand(name, |it| hidden(it, &OF_TFLMS));
-    }
-    command = command.mut_subcommand("plan", |it| hidden(it, &OF_PLANNERS));
     // The groups above list the commands.
     let names: Vec<String> = command.get_subcommands().map(|it| it.get_name().to_owned()).collect();
     for name in names {
@@ -159,48 +132,6 @@ pub(crate) fn planner_asked(arguments: &[OsString]) -> Option<&str> {
         None if rest.is_empty() => arguments.get(at + 1)?.to_str(),
         None => None,
     }
-}
-
-/// The description of the planner, and its own options.
-///
-/// # Errors
-/// [`Kind::Input`](crate::Kind) with the names of the planners.
-pub(crate) fn of_planner(name: &str) -> Result<String, Error> {
-    let (name, summary) = match name {
-        TFLMS => (TFLMS, TFLMS_SUMMARY),
-        name => named(name).map(|planner| (planner.name, planner.summary))?,
-    };
-    let mut text = format!("{name}: {summary}\n");
-    let mut sections = 0;
-    let mut section = |of: &str, options: Vec<clap::Arg>| {
-        if options.is_empty() {
-            return;
-        }
-        sections += 1;
-        let shown = options.into_iter().map(|arg| arg.hide(false).help_heading(None::<&str>));
-        let shown = shown.map(|arg| arg.conflicts_with_all([] as [&str; 0]));
-        let mut command =
-            clap::Command::new("lmsc").disable_help_flag(true).args(shown).help_template("{options}");
-        text += &format!("\nOptions of {of}:\n{}", command.render_help());
-    };
-    let command = Cli::command();
-    let is_of_tflms = |id: &str| name == TFLMS && OF_TFLMS.contains(&id);
-    let of_main = command.get_arguments().filter(|arg| is_of_tflms(arg.get_id().as_str()));
-    section(
-        "`lmsc MODEL`, `lmsc opt` and `lmsc explain`, each of which chooses this planner",
-        of_main.cloned().collect(),
-    );
-    let plan = command.find_subcommand("plan").into_iter().flat_map(clap::Command::get_arguments);
-    let family = if name == "tflms-best" { "tflms-chain" } else { name };
-    let of_plan = plan.filter(|arg| {
-        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-        OF_PLANNERS.contains(&arg.get_id().as_str()) && help.starts_with(&format!("{family}: "))
-    });
-    section("`lmsc plan`", of_plan.cloned().collect());
-    if sections == 0 {
-        text += "\nIt has no options of its own; --effort sets its search effort.\n";
-    }
-    Ok(text)
 }
 
 /// Writes the manual pages to a folder: one for the main command, and one for each other command.
@@ -251,17 +182,9 @@ mod tests {
     fn options_are_those_that_there_are() {
         let command = Cli::command();
         let ids: Vec<&str> = command.get_arguments().map(|arg| arg.get_id().as_str()).collect();
-        for id in SHORT.iter().map(|(id, _)| id).chain(&OF_TFLMS) {
+        for (id, _) in &SHORT {
             assert!(ids.contains(id), "{id}");
         }
         command.debug_assert();
-    }
-
-    #[test]
-    fn planners_tell_their_options() {
-        assert!(of_planner("tflms").unwrap().contains("--lb <LEVELS>"));
-        assert!(of_planner("dqn").unwrap().contains("--episodes <COUNT>"));
-        assert!(of_planner("auto").unwrap().contains("no options of its own"));
-        assert!(of_planner("tfmls").unwrap_err().to_string().contains("did you mean `tflms`?"));
     }
 }

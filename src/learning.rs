@@ -4,28 +4,17 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use lmsc_plan::planners::dqn::{Episode, Learning, MATRICES, Weights};
+use lmsc_plan::planners::dqn::{Episode, MATRICES, Weights};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
-use crate::cli::ParameterArgs;
+use crate::cli::WeightArgs;
 use crate::emit::write_atomically;
 use crate::{Code, Error};
 
 /// The weights in the file of `--weights`, if the call has that option.
-pub(crate) fn weights(args: &ParameterArgs) -> Result<Option<Weights>, Error> {
+pub(crate) fn weights(args: &WeightArgs) -> Result<Option<Weights>, Error> {
     args.weights.as_deref().map(read).transpose()
-}
-
-/// The training options of the call, with these initial weights.
-pub(crate) fn learning<'a>(args: &ParameterArgs, weights: Option<&'a Weights>) -> Learning<'a> {
-    let default = Learning::default();
-    Learning {
-        episodes: args.episodes.unwrap_or(default.episodes),
-        seed: args.seed.unwrap_or(default.seed),
-        weights,
-        ..default
-    }
 }
 
 /// The weights of a safetensors file.
@@ -109,6 +98,8 @@ mod tests {
     use indicatif::{ProgressDrawTarget, TermLike};
     use lmsc_plan::planners::Request;
     use lmsc_plan::planners::dqn;
+
+    use lmsc_plan::planners::dqn::Learning;
 
     use super::*;
 

@@ -30,6 +30,7 @@ mod look;
 mod offsets;
 mod opt;
 mod plan;
+mod planner;
 mod problem;
 mod progress;
 mod proof;
@@ -52,7 +53,7 @@ use std::sync::{Arc, LazyLock};
 use budget::Budget;
 pub use check::check_file;
 pub use cli::{Addresses, Device, Form};
-use cli::{BindingArgs, CompileArgs, PlanArgs};
+use cli::{BindingArgs, CompileArgs, MachineArgs, PlanArgs};
 pub use codes::{Code, documented_errors, explain_error};
 use compile::compile_for;
 pub use compiler::Compiler;
@@ -67,11 +68,11 @@ use lmsc_cuda as cuda;
 use lmsc_ir::equiv::{Difference, Equivalence};
 use lmsc_ir::{Bytes, Digest, Graph, Phases, words};
 use lmsc_onnx::file::Opened;
-use lmsc_passes::{GivenPlan, Pass, PassCx, PassOption, Pipeline, REGISTRY, Ran, TFLMS, question};
+use lmsc_passes::{CallOption, GivenPlan, Pass, PassCx, Pipeline, REGISTRY, Ran, TFLMS, question};
 use lmsc_plan::planners::planner;
 pub use lmsc_plan::schedule::{Progress, Watch};
 use lmsc_plan::target::Kernels;
-use lmsc_plan::tflms::Scope;
+use lmsc_plan::tflms::{self, Scope};
 use lmsc_plan::threads::both;
 use lmsc_plan::{Cause, Floors, Otherwise, Reach, Refusal, Smallest, service};
 pub use lmsc_runtime::DeviceBytes;
@@ -207,13 +208,8 @@ fn no_budget(cx: &PassCx, graph: &Graph) -> Error {
 
 /// Refuses contradictory options, and output files that cannot be written.
 fn check_call(args: &CompileArgs) -> Result<(), Error> {
-    let planner = args.plan.planner();
+    let planner = args.plan.search.planner.called().name;
     let nothing_planned = args.plans_nothing();
-    let others = args.plan.parameters_of_tflms();
-    if planner != TFLMS && !others.is_empty() {
-        let message = format!("{} belongs to --planner {TFLMS}, not to {planner}", others.join(", "));
-        return Err(Error::new(Code::Option, message).with_help("leave it out, or choose that planner"));
-    }
     if args.save_plan.is_some() && nothing_planned {
         let message = "--save-plan: nothing is planned that could be saved".to_owned();
         return Err(Error::new(Code::Option, message).with_help("give --budget, or leave it out"));
@@ -372,20 +368,20 @@ fn smaller_step(refusal: Refusal, binding: &BindingArgs) -> Refusal {
 /// The error of a peak above the budget. A plan that was found for a budget keeps it, so other options caused this
 /// one.
 fn beyond(args: &CompileArgs, original: &Graph, [peak, budget]: [Bytes; 2], cx: &PassCx) -> Error {
-    let mut given = args.plan.fixed_parameters();
-    given.extend(args.plan.swap_limit.is_some().then_some("--swap-limit"));
-    given.extend(args.look.pass_limit.is_some().then_some("--pass-limit"));
+    let mut given: Vec<String> = args.plan.fixed().iter().map(ToString::to_string).collect();
+    given.extend(args.look.pass_limit.is_some().then(|| "--pass-limit".to_owned()));
     if given.is_empty() {
         return Error::ours(format!("the peak is {peak}, above the budget of {budget}"));
     }
     let given = given.join(" and ");
     let help = format!("leave out {given}, and lmsc finds a plan within the budget");
-    let free = args.plan.without_fixed_parameters();
-    let found = machine(free.target.as_deref(), free.profile.as_deref()).and_then(|machine| {
-        let cx = pass_cx(&free, machine, original)?;
-        let ran = Pipeline::of_planner(args.plan.planner()).run(&mut original.clone(), &cx);
-        Ok(ran.map_err(|error| floors_of(error.into(), original, &cx)))
-    });
+    let free = args.plan.without_fixed();
+    let found =
+        machine(free.machine.target.as_deref(), free.machine.profile.as_deref()).and_then(|machine| {
+            let cx = pass_cx(&free, machine, original)?;
+            let ran = Pipeline::of_planner(free.search.planner.called().name).run(&mut original.clone(), &cx);
+            Ok(ran.map_err(|error| floors_of(error.into(), original, &cx)))
+        });
     let refuse = |otherwise| {
         let cause = Cause::Parameters { given, otherwise };
         Refusal::new(cause, budget, Some(peak)).beside(cx.constants)
@@ -418,7 +414,7 @@ pub fn list_passes() -> String {
     for pass in REGISTRY {
         let place = default_place(*pass).map_or("   ".to_owned(), |place| format!("{place}. "));
         text += &format!("{place}{:<27} {}\n", pass.name(), pass.summary());
-        for PassOption { name, summary, default } in pass.options() {
+        for CallOption { name, summary, default } in pass.options() {
             let set = format!("{{{name}={default}}}");
             text += &format!("     {set:<25} {summary}\n");
         }
@@ -428,7 +424,7 @@ pub fn list_passes() -> String {
 
 /// The table of passes as JSON.
 pub fn passes_as_json() -> String {
-    let option = |option: &PassOption| {
+    let option = |option: &CallOption| {
         let (default, takes) = (option.default.to_string(), option.takes());
         serde_json::json!({ "name": option.name, "summary": option.summary, "default": default, "takes": takes })
     };
@@ -451,6 +447,13 @@ fn default_place(pass: &dyn Pass) -> Option<usize> {
 pub(crate) fn machine(target: Option<&str>, profile: Option<&Path>) -> Result<PassCx, Error> {
     let target = target.map(targets::named_target).transpose()?;
     Ok(of_machine(PassCx { target, profile: targets::read_profile(profile)?, ..PassCx::default() }))
+}
+
+/// These options of the passes, on the machine of the call.
+pub(crate) fn on_machine(cx: PassCx, args: &MachineArgs) -> Result<PassCx, Error> {
+    let PassCx { target, profile, workspaces, least_workspaces, .. } =
+        machine(args.target.as_deref(), args.profile.as_deref())?;
+    Ok(PassCx { target, profile, workspaces, least_workspaces, ..cx })
 }
 
 /// The same options, with the workspaces of the target's kernels.
@@ -502,17 +505,17 @@ pub(crate) fn step_peak(graph: &Graph, cx: &PassCx) -> Bytes {
 
 /// The options of the passes for this step on this machine.
 fn pass_cx(args: &PlanArgs, machine: PassCx, graph: &Graph) -> Result<PassCx, Error> {
-    let planner = args.planner();
-    if args.ranges {
+    let planner = args.search.planner.called().name;
+    if args.search.ranges {
         knows_ranges(planner)?;
     }
-    if args.pages.is_some() && planner == TFLMS {
+    if args.search.pages.is_some() && planner == TFLMS {
         let help = "leave it out, or choose another --planner, for example --planner auto";
         return Err(Error::new(Code::Option, format!("--pages: {TFLMS} knows bytes only")).with_help(help));
     }
     let PassCx { target, profile, workspaces, least_workspaces, .. } = machine;
     let machine = PassCx { target, profile, workspaces, least_workspaces, ..args.pass_cx() };
-    let cx = with_budgets(machine, graph, args.budget, args.host_budget)?;
+    let cx = with_budgets(machine, graph, args.budget, args.machine.host_budget)?;
     match &args.given {
         Some(path) => stated(given_plan(path)?.applied(cx)),
         None => Ok(cx),
@@ -569,8 +572,8 @@ fn known_names(graph: &Graph, cx: &PassCx) -> Result<(), Error> {
         let instead = words::instead(name, there_are.iter().map(|n| &**n), many);
         Err(Error::new(Code::Option, format!("{option} {name}: the graph has none of this name; {instead}")))
     };
-    let tflms = &cx.tflms;
-    for (option, names) in [("--incl-types", &tflms.incl_types), ("--excl-types", &tflms.excl_types)] {
+    let tflms = tflms::Params::of(&cx.planner_options);
+    for (option, names) in [("incl-types", &tflms.incl_types), ("excl-types", &tflms.excl_types)] {
         for name in names {
             if !nodes().any(|n| *name == *n.op.name() || *name == n.op.to_string()) {
                 let ops: BTreeSet<String> = nodes().map(|n| n.op.to_string()).collect();
@@ -579,20 +582,16 @@ fn known_names(graph: &Graph, cx: &PassCx) -> Result<(), Error> {
         }
     }
     let scopes = [
-        ("--incl-scopes", &tflms.incl_scopes),
-        ("--excl-scopes", &tflms.excl_scopes),
-        ("--starting-scopes", &tflms.starting_scopes),
-        ("--optimizer-scopes", &tflms.optimizer_scopes),
+        ("incl-scopes", &tflms.incl_scopes),
+        ("excl-scopes", &tflms.excl_scopes),
+        ("starting-scopes", &tflms.starting_scopes),
+        ("--optimizer-scopes", &cx.optimizer_scopes),
     ];
     scopes.into_iter().try_for_each(|(option, scopes)| known_scopes(graph, option, scopes))?;
-    for name in &cx.tflms.starting_op_names {
+    for name in &tflms.starting_op_names {
         if !nodes().any(|n| *name == *n.name) {
-            return refuse(
-                "--starting-op-names",
-                name,
-                nodes().map(|n| n.name.to_string()).collect(),
-                "nodes",
-            );
+            let there_are = nodes().map(|n| n.name.to_string()).collect();
+            return refuse("starting-op-names", name, there_are, "nodes");
         }
     }
     Ok(())

@@ -336,22 +336,22 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         Err(Error::new(Code::Option, message)
             .with_help(format!("leave {option} out, or give the .onnx file")))
     };
-    if binding.optimizer.is_some() {
+    if binding.step.optimizer.is_some() {
         return refused("--optimizer", "it links ONNX files, and this is text");
     }
     if let Some((name, _)) = binding.dims.first() {
         return refused(&format!("--dim {name}"), "every size in the text form is a number already");
     }
-    if let Some((input, _)) = binding.shapes.first() {
+    if let Some((input, _)) = binding.step.shapes.first() {
         return refused(&format!("--shape {input}"), "every size in the text form is a number already");
     }
-    if let Some((input, _)) = binding.values.first() {
+    if let Some((input, _)) = binding.step.values.first() {
         return refused(
             &format!("--value {input}"),
             "it makes constants of inputs of ONNX files, and this is text",
         );
     }
-    if let Some(option) = state_option(&binding.state) {
+    if let Some(option) = state_option(&binding.step.state) {
         return refused(&option, &format!("the text form says `{updates}` where state is written"));
     }
     let graph = if is_mlir { lmsc_mlir::parse(&text) } else { Graph::parse(&text) };
@@ -455,7 +455,7 @@ pub(crate) fn onnx(
         })?,
         None => open(path)?,
     };
-    if let Some(optimizer) = &binding.optimizer {
+    if let Some(optimizer) = &binding.step.optimizer {
         let optimizer = open(optimizer)?;
         model = lmsc_onnx::link(&model, &optimizer).map_err(|e| Error::new(Code::Model, e.message()))?;
     }
@@ -463,7 +463,7 @@ pub(crate) fn onnx(
     let gathered = lmsc_onnx::gather(&mut model);
     let half_swaps = lmsc_onnx::drop_half_swaps(&mut model);
     let dims = dims(path, &model, binding)?;
-    lmsc_onnx::set_values(&mut model, &binding.values, &dims)
+    lmsc_onnx::set_values(&mut model, &binding.step.values, &dims)
         .map_err(|e| Error::in_file(Code::Values, path, e))?;
     let inlined = lmsc_onnx::inline_decided(&mut model, &dims);
     let imported = match purpose {
@@ -474,7 +474,7 @@ pub(crate) fn onnx(
     let Imported { mut graph, warnings: faults } = imported;
     let of = |code| move |message: String| Warning::new(code, format!("{}: {message}", called(path)));
     let mut warnings: Vec<Warning> = faults.into_iter().map(of(Code::Fault)).collect();
-    let stated = stated(path, &model, &binding.state)?;
+    let stated = stated(path, &model, &binding.step.state)?;
     let notices =
         lmsc_onnx::settle(&mut graph, &stated).map_err(|e| Error::of_file(Code::State, path, &e))?;
     warnings.extend(check_without_stale(&mut graph).map_err(|e| invalid(path, &e))?.map(of(Code::Rewritten)));
@@ -483,10 +483,10 @@ pub(crate) fn onnx(
     let edited = gathered
         || has_calls
         || inlined
-        || state_option(&binding.state).is_some()
+        || state_option(&binding.step.state).is_some()
         || !warnings.is_empty()
-        || !binding.values.is_empty()
-        || binding.optimizer.is_some();
+        || !binding.step.values.is_empty()
+        || binding.step.optimizer.is_some();
     warnings.extend(notices.iter().map(Notice::to_string).map(of(Code::Paired)));
     Ok(Loaded { graph, model: Some(model), dims, edited, warnings })
 }
@@ -525,7 +525,7 @@ fn state_option(args: &StateArgs) -> Option<String> {
 /// The dimensions of the call, and for the others those for which the file was rewritten.
 fn dims(path: &Path, model: &Model, asked: &BindingArgs) -> Result<Dims, Error> {
     let mut dims = Dims::none();
-    for (input, extents) in &asked.shapes {
+    for (input, extents) in &asked.step.shapes {
         if let Some(other) = dims.bind_shape(input.clone(), extents.clone()).filter(|other| other != extents)
         {
             let message =

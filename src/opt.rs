@@ -25,7 +25,7 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
         emit::check_form(output, None, &FORMS)?;
     }
     let passes = args.look.limited(pipeline(&args.passes)?);
-    let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
+    let machine = machine(args.plan.machine.target.as_deref(), args.plan.machine.profile.as_deref())?;
     let cx = pass_cx(&args.plan, machine, &loaded.graph)?;
     let original = loaded.graph.clone();
     let ran = look::run(&mut loaded.graph, &passes, &cx, &args.look).map_err(|e| smaller(e, binding))?;

@@ -6,14 +6,12 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use lmsc_ir::{Bytes, Graph, words};
-use lmsc_passes::{GivenPlan, PassCx, Pipeline, TFLMS, bridge, carry_out, question};
+use lmsc_ir::{Bytes, Graph};
+use lmsc_passes::{GivenPlan, PassCx, Pipeline, bridge, carry_out, question};
 use lmsc_plan::bound::{self, Certificate};
 use lmsc_plan::instance::{self, Instance};
 use lmsc_plan::planners::dqn::{Episode, Learning};
-use lmsc_plan::planners::{
-    self, DoesNotFit, Granularity, PLANNERS, Parameters, Plan, Planner, Request, Scheduler,
-};
+use lmsc_plan::planners::{DoesNotFit, Granularity, Parameters, Plan, Planner, Request, Scheduler};
 use lmsc_plan::problem::{Duplex, Link, Problem};
 use lmsc_plan::saved::{Saved, schedule};
 use lmsc_plan::schedule::{Noise, Replay};
@@ -22,10 +20,11 @@ use lmsc_plan::{Bridge, Cause, Needs, Reach, Refusal, Smallest};
 use serde::Serialize;
 
 use crate::budget::Budget;
-use crate::cli::{Addresses, DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, TaskArgs};
+use crate::cli::{DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, TaskArgs};
 use crate::emit::{check_report, check_target, write_atomically};
-use crate::learning::{self, Listener, learning, weights};
+use crate::learning::{self, Listener, weights};
 use crate::load::{load_quietly, told_if_inference};
+use crate::planner::{PlannerCall, listed};
 use crate::progress::{Search, Stage};
 use crate::report::ProfileFacts;
 use crate::view::{self, Ladder, Names, Numbers, OfModel};
@@ -149,24 +148,19 @@ struct Compared {
 /// [`ErrorKind::Refusal`](crate::ErrorKind) if the step does not fit; [`ErrorKind::Input`](crate::ErrorKind) for a faulty file or name.
 pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     check_call(args)?;
-    let weights = weights(&args.parameters)?;
+    let weights = weights(&args.weights)?;
+    let call = args.search.planner.called();
     let given = args.given.as_deref().map(given_plan).transpose()?;
-    let planner = given.as_ref().map_or_else(|| named(&args.planner), |given| Ok(given.planner))?;
+    let planner = given.as_ref().map_or_else(|| call.of_problems(), |given| Ok(given.planner))?;
     let stage = Stage::new();
     stage.show("planning");
     // A planner that learns shows its own progress bar.
     let search = (!planner.learns).then(|| stage.search(args.trace_plan.is_some()));
     let asked = PassCx {
         planner: Some(planner),
-        ranges: args.ranges,
-        effort: Some(args.effort),
-        addresses: args.addresses != Addresses::Off && args.pages.is_none(),
-        or_pages: args.addresses == Addresses::Auto,
-        pages: args.pages,
         scheduler: scheduler(args.scheduler),
-        options: args.parameters.options(),
         watch: search.as_ref().map(Search::watch),
-        ..PassCx::default()
+        ..args.search.pass_cx()
     };
     let mut task = Task::of(&args.task, args.memory, asked, given)?;
     if let Some(duplex) = args.duplex {
@@ -178,7 +172,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
     let question = task.question(planner, args.whole, args.recompute);
-    let learning = learning(&args.parameters, weights.as_ref());
+    let learning = Learning { weights: weights.as_ref(), ..question.parameters.learning };
     let question = Question { parameters: Parameters { learning, ..question.parameters }, ..question };
     let listener = Listener::new(problem.compute_nanos());
     let watch = |episode: &Episode| listener.hear(episode);
@@ -201,7 +195,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     write_files(args, &task, &question, &planned, &bounds)?;
     let replayed = replayed(args, &question, &planned)?;
     let compared = compared(args, &task, &question, &bounds)?;
-    if let (Some(weights), Some(file)) = (listener.weights(), &args.parameters.save_weights) {
+    if let (Some(weights), Some(file)) = (listener.weights(), &args.weights.save_weights) {
         learning::write(file, &weights)?;
     }
     let is_model = args.task.model.is_some();
@@ -235,25 +229,24 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
 
 /// Refuses contradictory options, and output files that cannot be written.
 fn check_call(args: &PlanCommandArgs) -> Result<(), Error> {
-    let others = compared_with(args);
-    let asked = |name: &str| args.given.is_none() && args.planner == name || others.contains(&name);
-    if let Some((option, owners)) =
-        args.parameters.given().find(|(_, owners)| !owners.iter().any(|o| asked(o)))
-    {
-        let owners = owners.join(" or ");
+    let call = args.search.planner.called();
+    let learns = |call: &PlannerCall| call.planner.is_some_and(|planner| planner.learns);
+    let others = listed(&args.compare)?;
+    if let Some(option) = args.weights.given() {
         if args.given.is_some() {
-            let message =
-                format!("{option} belongs to --planner {owners}, and --plan is carried out as it is");
+            let message = format!("{option} belongs to --planner dqn, and --plan is carried out as it is");
             return Err(Error::new(Code::Option, message).with_help("leave out one of the two"));
         }
-        let message = format!("{option} belongs to --planner {owners}, not to {}", args.planner);
-        return Err(Error::new(Code::Option, message).with_help("leave it out, or choose that planner"));
+        if !learns(&call) && !others.iter().any(learns) {
+            let message = format!("{option} belongs to --planner dqn, not to {}", call.name);
+            return Err(Error::new(Code::Option, message).with_help("leave it out, or choose that planner"));
+        }
     }
-    if args.ranges {
-        knows_ranges(named(&args.planner)?.name)?;
+    if args.search.ranges {
+        knows_ranges(call.of_problems()?.name)?;
     }
     args.report.iter().try_for_each(|path| check_report(path, &["html", "svg", "json"]))?;
-    let files = [&args.save_plan, &args.trace_plan, &args.emit_instance, &args.parameters.save_weights];
+    let files = [&args.save_plan, &args.trace_plan, &args.emit_instance, &args.weights.save_weights];
     files.into_iter().flatten().try_for_each(|path| check_target(path))?;
     Ok(())
 }
@@ -302,23 +295,6 @@ pub(crate) fn scheduler(arg: SchedulerArg) -> Scheduler {
     }
 }
 
-pub(crate) fn named(name: &str) -> Result<&'static Planner, Error> {
-    planners::planner(name).ok_or_else(|| {
-        if name == TFLMS {
-            let message = format!("{TFLMS} rewrites a graph, and has no plan for its problem alone");
-            return Error::new(Code::Option, message).with_help(
-                "give --planner tflms to `lmsc MODEL`, or to `lmsc explain`; tflms-chain is the same rule for operators in a row",
-            );
-        }
-        let names: Vec<&str> = PLANNERS.iter().map(|p| p.name).collect();
-        let instead = match words::nearest(name, names.iter().copied().chain([TFLMS])) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("the planners are {}", names.join(", ")),
-        };
-        Error::new(Code::Option, format!("there is no planner `{name}`; {instead}"))
-    })
-}
-
 /// The problem to plan.
 pub(crate) enum Task {
     /// An instance without a model, with the options of the call.
@@ -355,11 +331,11 @@ impl Task {
         }
         let path = args.model.as_deref().expect("one of the two is required");
         let PassCx { target, profile, workspaces, least_workspaces, .. } =
-            machine(args.target.as_deref(), args.profile.as_deref())?;
+            machine(args.machine.target.as_deref(), args.machine.profile.as_deref())?;
         let loaded = load_quietly(path, &args.binding)?;
         let Loaded { mut graph, warnings, .. } = told_if_inference(path, loaded)?;
         let cx = PassCx { target, profile, workspaces, least_workspaces, ..asked };
-        let cx = stated(applied(with_budgets(cx, &graph, memory, args.host_budget)?))?;
+        let cx = stated(applied(with_budgets(cx, &graph, memory, args.machine.host_budget)?))?;
         let profile = ProfileFacts::of(&cx, &graph);
         let bridge = before_planning(&mut graph, &cx)?;
         let name = path.display().to_string();
@@ -718,10 +694,15 @@ fn compared(
     question: &Question<'_>,
     bounds: &Bounds,
 ) -> Result<Vec<Compared>, Error> {
-    let one = |name: &str| -> Result<Compared, Error> {
-        let planner = named(name)?;
+    let one = |call: &PlannerCall| -> Result<Compared, Error> {
+        let planner = call.of_problems()?;
+        let Learning { weights, watch, .. } = question.parameters.learning;
+        let parameters = Parameters::of(planner, &call.options);
+        let parameters =
+            Parameters { learning: Learning { weights, watch, ..parameters.learning }, ..parameters };
+        let space = Space::Counted;
         let question =
-            Question { planner, space: Space::Counted, or_pages: None, or_as_it_is: false, ..*question };
+            Question { planner, parameters, space, or_pages: None, or_as_it_is: false, ..*question };
         Ok(match answered(&question, None)? {
             Ok((planned, planning_ms)) => {
                 let found = Found::of(planner.name, &planned, planning_ms, bounds)?;
@@ -741,14 +722,7 @@ fn compared(
             }
         })
     };
-    compared_with(args).into_iter().map(one).collect()
-}
-
-/// The names after `--compare`; `all` means all planners except those that learn.
-fn compared_with(args: &PlanCommandArgs) -> Vec<&str> {
-    let all = || PLANNERS.iter().filter(|planner| !planner.learns).map(|planner| planner.name);
-    let named = |name| if name == "all" { all().collect() } else { vec![name] };
-    args.compare.iter().map(String::as_str).flat_map(named).collect()
+    listed(&args.compare)?.iter().map(one).collect()
 }
 
 impl Answer {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::budget::Budget;
-use crate::plan::named;
+use crate::planner::called;
 use crate::{Code, DEFAULT_PLANNER, Error};
 
 /// What is asked of a problem.
@@ -77,7 +77,7 @@ pub fn plan_problem(text: &str, asked: &ProblemQuestion, watch: &Arc<Watch>) -> 
         ..Request::new(problem, budget.0.saturating_sub(resident.0))
     };
     let question = Question {
-        planner: named(DEFAULT_PLANNER)?,
+        planner: called(DEFAULT_PLANNER)?.of_problems()?,
         parameters: Parameters::default(),
         request,
         space: Space::Counted,

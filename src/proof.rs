@@ -11,7 +11,7 @@ use lmsc_passes::PassCx;
 use lmsc_plan::MemoryTimeline;
 use serde_json::json;
 
-use crate::cli::{BindingArgs, Emit, VerifyArgs};
+use crate::cli::{BindingArgs, Emit, StepArgs, VerifyArgs};
 use crate::load::{self, Loaded, check};
 use crate::report::ProofFacts;
 use crate::{Code, Error, Warning, side_by_side, survival};
@@ -85,11 +85,13 @@ fn unproven(graph: &Graph) -> Option<&str> {
 
 /// The options for reading a rewritten file: it contains its optimizer and, as text, its sizes and its state.
 fn of_written(path: &Path, binding: &BindingArgs) -> BindingArgs {
-    if load::is_text(path) {
-        BindingArgs::default()
-    } else {
-        BindingArgs { optimizer: None, ..binding.clone() }
-    }
+    if load::is_text(path) { BindingArgs::default() } else { without_optimizer(binding) }
+}
+
+/// The binding of a step that has its optimizer within.
+fn without_optimizer(binding: &BindingArgs) -> BindingArgs {
+    let step = StepArgs { optimizer: None, ..binding.step.clone() };
+    BindingArgs { step, ..binding.clone() }
 }
 
 /// The message for models that compute the same.
@@ -363,7 +365,7 @@ impl Written<'_> {
             Emit::Lms => Graph::parse(&text()?).map_err(|e| e.to_string())?,
             Emit::Mlir => lmsc_mlir::parse(&text()?).map_err(|e| e.to_string())?,
             _ => {
-                let binding = BindingArgs { optimizer: None, ..self.binding.clone() };
+                let binding = without_optimizer(self.binding);
                 let bytes = bytes.map(bytes::Bytes::copy_from_slice);
                 return load::onnx(self.path, bytes, &binding, load::Purpose::Rewrite)
                     .map_err(|e| e.to_string());

@@ -10,13 +10,13 @@ use lmsc_plan::{Bridge, Floors, bound};
 use serde::Serialize;
 
 use crate::budget::{Budget, BudgetRange};
-use crate::cli::{Addresses, BindingArgs, SweepArgs};
+use crate::cli::{BindingArgs, SweepArgs};
 use crate::emit::{PAGES, check_report, write_atomically};
 use crate::load::load_quietly;
-use crate::plan::{before_planning, named};
+use crate::plan::before_planning;
 use crate::progress::Stage;
 use crate::report::ProfileFacts;
-use crate::{Code, Error, Warning, knows_ranges, machine, view, warning, with_budgets};
+use crate::{Code, Error, Warning, knows_ranges, on_machine, view, warning, with_budgets};
 
 /// The results. Times are milliseconds.
 #[derive(Debug, Serialize)]
@@ -82,29 +82,16 @@ struct Found {
 /// budget.
 pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     args.report.iter().try_for_each(|file| check_report(file, &PAGES))?;
-    let planner = named(&args.planner)?;
-    if args.ranges {
+    let planner = args.search.planner.called().of_problems()?;
+    if args.search.ranges {
         knows_ranges(planner.name)?;
     }
-    let cx = PassCx {
-        planner: Some(planner),
-        ranges: args.ranges,
-        effort: Some(args.effort),
-        addresses: args.addresses != Addresses::Off,
-        or_pages: args.addresses == Addresses::Auto,
-        ..machine(args.target.as_deref(), args.profile.as_deref())?
-    };
+    let cx = on_machine(args.search.pass_cx(), &args.machine)?;
     let stage = Stage::new();
     let mut sizes = Vec::new();
     let mut warnings: Vec<Warning> = Vec::new();
     for dims in combinations(&args.dims) {
-        let binding = BindingArgs {
-            optimizer: args.optimizer.clone(),
-            dims: dims.clone(),
-            shapes: args.shapes.clone(),
-            values: args.values.clone(),
-            state: args.state.clone(),
-        };
+        let binding = BindingArgs { dims: dims.clone(), step: args.step.clone() };
         let loaded = load_quietly(&args.model, &binding)?;
         // Each warning is printed once, not for every size.
         let new: Vec<Warning> = loaded.warnings.into_iter().filter(|w| !warnings.contains(w)).collect();
@@ -118,7 +105,7 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
         for &budget in &budgets {
             stage.show(format!("{} {}", words(&dims), Bytes(budget)));
             let whole = Some(Budget::Bytes(Bytes(budget)));
-            let cx = with_budgets(cx.clone(), &original, whole, args.host_budget)?;
+            let cx = with_budgets(cx.clone(), &original, whole, args.machine.host_budget)?;
             let mut graph = original.clone();
             let bridge = before_planning(&mut graph, &cx)?;
             compute_ms = millis(bridge.problem.compute_nanos());

@@ -400,13 +400,13 @@ fn budgets_that_are_odd() {
         assert_eq!(outcome.code, 0, "{outcome:?}");
     }
     for options in [
-        "--lb 4294967295",
-        "--ub 0",
-        "--threshold 0",
-        "--n-tensors 0 --swap-limit 0",
-        "--fuse-swapins 4294967295",
-        "--swap-branches --branch-threshold 0",
-        "--threshold 0 --lb 0 --swap-branches",
+        "--planner tflms{lb=4294967295}",
+        "--planner tflms{ub=0}",
+        "--planner tflms{threshold=0}",
+        "--planner tflms{n-tensors=0,swap-limit=0}",
+        "--planner tflms{fuse-swapins=4294967295}",
+        "--planner tflms{swap-branches=true,branch-threshold=0}",
+        "--planner tflms{threshold=0,lb=0,swap-branches=true}",
     ] {
         let outcome = bench.run(&format!("{CNN} {options}"));
         assert_eq!(outcome.code, 0, "{options}: {outcome:?}");
@@ -1047,7 +1047,7 @@ fn large_graphs(form: &str) {
     let wide = 256i64;
     let mut cases: Vec<(&str, Vec<u8>, &str)> = Vec::new();
     let mut add = |name, builder: Builder, options| cases.push((name, builder.bytes(), options));
-    let fixed = "--n-tensors 1000000 --threshold 0 --lb 0 --swap-branches";
+    let fixed = "--planner tflms{n-tensors=1000000,threshold=0,lb=0,swap-branches=true}";
 
     let mut star = Builder::new().input("x", &[wide]).node("Exp", "x", "y");
     for i in 0..n {
@@ -1083,7 +1083,11 @@ fn large_graphs(form: &str) {
     for i in 0..n / 2 {
         returns = returns.node("com.microsoft.ReluGrad", &format!("g{i} v{i}"), &format!("g{}", i + 1));
     }
-    add("a return for every view", returns.output(&format!("g{}", n / 2)), "--n-tensors 1000000");
+    add(
+        "a return for every view",
+        returns.output(&format!("g{}", n / 2)),
+        "--planner tflms{n-tensors=1000000}",
+    );
 
     // One forward tensor that every node of a long backward chain reads.
     let mut late = Builder::new().input("x", &[wide]).node("Exp", "x", "a").node("Relu", "a", "b");
@@ -1092,7 +1096,7 @@ fn large_graphs(form: &str) {
         late = late.node("com.microsoft.ReluGrad", &format!("g{i} a"), &format!("g{}", i + 1));
     }
     let late = late.output(&format!("g{n}"));
-    add("one tensor for all gradients", late.clone(), "--n-tensors 1000000");
+    add("one tensor for all gradients", late.clone(), "--planner tflms{n-tensors=1000000}");
     add("one tensor for all gradients, tuned", late, "--budget 1");
 
     // Many tensors, whose gradients are all one level deep.
@@ -1108,7 +1112,7 @@ fn large_graphs(form: &str) {
             .node("com.microsoft.ReluGrad", &format!("h a{i}"), &format!("g{i}"))
             .output(&format!("g{i}"));
     }
-    add("a flat graph", flat.clone(), "--n-tensors 1000000");
+    add("a flat graph", flat.clone(), "--planner tflms{n-tensors=1000000}");
     add("a flat graph, tuned", flat, "--budget 1");
 
     // A variable that all read before one writes it, and as many variables.
@@ -1172,7 +1176,7 @@ fn large_graphs(form: &str) {
         halves = halves.node("Sum", &sum, &format!("g{}", step + 1));
     }
     let halves = halves.output("g2");
-    add("half of a flat graph", halves.clone(), "--n-tensors 1000000");
+    add("half of a flat graph", halves.clone(), "--planner tflms{n-tensors=1000000}");
     add("half of a flat graph, tuned", halves, "--budget 1");
 
     for (name, bytes, options) in cases {
@@ -1230,7 +1234,7 @@ fn large_texts_take_linear_time() {
         ("updates of one node", updates),
     ] {
         bench.write("large.lms", text + "}\n");
-        let outcome = bench.run_linear("@/large.lms --n-tensors 1000000 -o @/out.lms");
+        let outcome = bench.run_linear("@/large.lms --planner tflms{n-tensors=1000000} -o @/out.lms");
         assert_eq!(outcome.code, 0, "{name}: {:.500}", outcome.stderr);
     }
 }

@@ -86,7 +86,7 @@ fn manual_pages() {
 #[test]
 fn quiet_verbose_and_colored() {
     let bench = Bench::new();
-    let call = format!("{CNN} --n-tensors 1 -o @/out.onnx");
+    let call = format!("{CNN} --planner tflms{{n-tensors=1}} -o @/out.onnx");
     let quiet = bench.run(&format!("{call} -q"));
     assert_eq!((quiet.code, &*quiet.stdout, &*quiet.stderr), (0, &b""[..], ""));
     assert_eq!(bench.run(&format!("-q inspect {CNN}")).stderr, "");
@@ -115,12 +115,20 @@ fn calls_that_are_wrong() {
     check("no-such-option", &format!("{CNN} --bugdet 1GiB"), 2);
     check("budget-is-no-number", &format!("{CNN} --budget lots"), 2);
     check("no-such-planner", &format!("{CNN} --budget 1MiB --planner best"), 2);
-    check("parameters-of-another-planner", &format!("{CNN} --budget 1MiB --planner swap-only --lb 3"), 2);
-    check("ranges-of-another-planner", &format!("{CNN} --budget 1MiB --ranges --n-tensors 3"), 2);
+    check("parameters-of-another-planner", &format!("{CNN} --budget 1MiB --planner swap-only{{lb=3}}"), 2);
+    check(
+        "ranges-of-another-planner",
+        &format!("{CNN} --budget 1MiB --ranges --planner tflms{{n-tensors=3}}"),
+        2,
+    );
     check("no-such-command", "inspct model.onnx", 2);
     check("two-models", &format!("{CNN} other.onnx --budget 1GiB"), 2);
-    check("no-such-operator", &format!("{FOUR_LAYERS} --n-tensors 1 --incl-types Rela"), 2);
-    check("no-such-node", &format!("{FOUR_LAYERS} --n-tensors 1 --starting-op-names relu5"), 2);
+    check("no-such-operator", &format!("{FOUR_LAYERS} --planner tflms{{n-tensors=1,incl-types=Rela}}"), 2);
+    check(
+        "no-such-node",
+        &format!("{FOUR_LAYERS} --planner tflms{{n-tensors=1,starting-op-names=relu5}}"),
+        2,
+    );
     check(
         "no-such-target-file",
         &format!("{FOUR_LAYERS} --budget 30MiB --planner swap-only --target @/no.toml"),
@@ -367,7 +375,7 @@ fn explain() {
         &format!("explain {FOUR_LAYERS} --budget 24MiB --planner swap-only --ranges --tensor a1"),
         0,
     );
-    check("explain-fixed", &format!("{within} --n-tensors 2 --tensor a1"), 0);
+    check("explain-fixed", &format!("{within} --planner tflms{{n-tensors=2}} --tensor a1"), 0);
     check("explain-no-such-tensor", &format!("{within} --tensor a11"), 2);
     check("explain-part-of-a-name", &format!("explain {UNET} --budget 1MiB --tensor relu"), 2);
     check("explain-no-budget", &format!("explain {FOUR_LAYERS} --tensor a1"), 2);
@@ -416,9 +424,9 @@ fn fit() {
 #[test]
 fn the_main_job() {
     check("compile", &format!("{UNET} --budget 1MiB"), 0);
-    check("compile-fixed", &format!("{CNN_STEP} --n-tensors 3"), 0);
-    check("compile-verbose", &format!("{CNN} --n-tensors 1 -v"), 0);
-    check("compile-json", &format!("{CNN} --n-tensors 1 --json"), 0);
+    check("compile-fixed", &format!("{CNN_STEP} --planner tflms{{n-tensors=3}}"), 0);
+    check("compile-verbose", &format!("{CNN} --planner tflms{{n-tensors=1}} -v"), 0);
+    check("compile-json", &format!("{CNN} --planner tflms{{n-tensors=1}} --json"), 0);
     check("compile-text-form", &format!("{FOUR_LAYERS} --budget 30MiB"), 0);
     check("compile-tflms", &format!("{FOUR_LAYERS} --budget 30MiB --planner tflms"), 0);
     check("compile-fits-already", &format!("{CNN_STEP} --budget 1GiB"), 0);
@@ -436,9 +444,21 @@ fn the_main_job() {
     check("compile-pages", &format!("{FOUR_LAYERS} --budget 30MiB --pages 64KiB"), 0);
     check("compile-pages-do-not-fit", &format!("{FOUR_LAYERS} --budget 30MiB --pages 16MiB"), 1);
     check("compile-no-pages", &format!("{FOUR_LAYERS} --budget 30MiB --pages 10KB"), 2);
-    check("compile-pages-of-tflms", &format!("{FOUR_LAYERS} --budget 30MiB --pages 64KiB --n-tensors 1"), 2);
-    check("compile-parameters-do-not-fit", &format!("{UNET} --budget 500KiB --n-tensors 1"), 1);
-    check("compile-other-parameters-fit", &format!("{FOUR_LAYERS} --budget 30MiB --n-tensors 0 --lb 2"), 1);
+    check(
+        "compile-pages-of-tflms",
+        &format!("{FOUR_LAYERS} --budget 30MiB --pages 64KiB --planner tflms{{n-tensors=1}}"),
+        2,
+    );
+    check(
+        "compile-parameters-do-not-fit",
+        &format!("{UNET} --budget 500KiB --planner tflms{{n-tensors=1}}"),
+        1,
+    );
+    check(
+        "compile-other-parameters-fit",
+        &format!("{FOUR_LAYERS} --budget 30MiB --planner tflms{{n-tensors=0,lb=2}}"),
+        1,
+    );
     check("compile-pass-limit", &format!("{FOUR_LAYERS} --budget 30MiB --pass-limit 1"), 1);
     check("compile-another-planner-fits", &format!("{FOUR_LAYERS} --budget 22MiB --planner memonger"), 1);
     let dynamic = "testdata/models/tiny_mlp/training_model.onnx --dim batch=4096";
@@ -461,7 +481,7 @@ fn passes_one_by_one() {
     );
     check(
         "opt-print-changed",
-        &format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --n-tensors 1 --print-changed"),
+        &format!("opt {FOUR_LAYERS} -p hoist-shapes,swap{{n-tensors=1}} --print-changed"),
         0,
     );
     check(
@@ -483,8 +503,8 @@ fn passes_one_by_one() {
         &format!("opt {FOUR_LAYERS} -p swap,remove-dead-nodes --budget 30MiB"),
         2,
     );
-    check("opt-swap-limit", &format!("opt {FOUR_LAYERS} -p swap --swap-limit 1"), 0);
-    check("compile-swap-limit", &format!("{FOUR_LAYERS} --n-tensors 9 --swap-limit 1"), 0);
+    check("opt-swap-limit", &format!("opt {FOUR_LAYERS} -p swap{{swap-limit=1}}"), 0);
+    check("compile-swap-limit", &format!("{FOUR_LAYERS} --planner tflms{{n-tensors=9,swap-limit=1}}"), 0);
 }
 
 #[test]
@@ -493,7 +513,7 @@ fn times_are_a_table() {
     bench.write("four-layers.lms", FOUR_LAYERS_TEXT);
     for (arguments, rows) in [
         (
-            format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --n-tensors 1 --timing"),
+            format!("opt {FOUR_LAYERS} -p hoist-shapes,swap{{n-tensors=1}} --timing"),
             &["pass", "1. hoist-shapes", "2. swap", "all passes", "equivalence check"][..],
         ),
         (
@@ -515,9 +535,9 @@ fn times_are_a_table() {
 #[test]
 fn the_report_goes_to_a_file_as_well() {
     let bench = Bench::new();
-    let report = bench.run(&format!("{CNN} --n-tensors 1 --report @/report.json"));
+    let report = bench.run(&format!("{CNN} --planner tflms{{n-tensors=1}} --report @/report.json"));
     assert_eq!(report.code, 0, "{report:?}");
-    let json = bench.run(&format!("{CNN} --n-tensors 1 --json"));
+    let json = bench.run(&format!("{CNN} --planner tflms{{n-tensors=1}} --json"));
     assert_eq!(std::fs::read(bench.path("report.json")).unwrap(), json.stdout);
     assert_eq!(bench.files(), ["report.json"]);
 }
@@ -531,7 +551,8 @@ fn verify() {
         assert_eq!(outcome.code, code, "{outcome:?}");
     };
     for form in ["function", "ort"] {
-        let written = bench.run(&format!("{CNN} --n-tensors 3 --form {form} -o @/{form}.onnx"));
+        let written =
+            bench.run(&format!("{CNN} --planner tflms{{n-tensors=3}} --form {form} -o @/{form}.onnx"));
         assert_eq!(written.code, 0, "{written:?}");
         show(&format!("verify-{form}"), &format!("verify {CNN} @/{form}.onnx"), 0);
     }
@@ -607,7 +628,7 @@ fn bounds_are_those_of_the_last_plan() {
     assert_eq!(planned.0.as_deref(), Some("235520"));
     assert_eq!(bench.run("opt @/a.onnx -o @/same.onnx").code, 0);
     assert_eq!(stated("same.onnx"), planned);
-    let swapped = bench.run(&format!("opt {CNN} -p swap --n-tensors 1 -o @/b.onnx"));
+    let swapped = bench.run(&format!("opt {CNN} -p swap{{n-tensors=1}} -o @/b.onnx"));
     assert_eq!((swapped.code, stated("b.onnx")), (0, (None, None, None)), "{swapped:?}");
 }
 
@@ -700,10 +721,10 @@ fn an_unchanged_model_is_written_byte_for_byte() {
 fn pipes() {
     let bench = Bench::new();
     let model = std::fs::read(CNN).unwrap();
-    let lms = bench.run_with("- --n-tensors 3 -o - --emit lms", &model);
+    let lms = bench.run_with("- --planner tflms{n-tensors=3} -o - --emit lms", &model);
     assert_eq!(lms.code, 0, "{lms:?}");
     assert!(lms.stdout.starts_with(b"<opset: ") && lms.stderr.contains("\nmodel     -\n"), "{lms:?}");
-    let onnx = bench.run_with("- --n-tensors 3 -o -", &model);
+    let onnx = bench.run_with("- --planner tflms{n-tensors=3} -o -", &model);
     bench.write("out.onnx", &onnx.stdout);
     bench.write("out.lms", &lms.stdout);
     // Text and ONNX are told apart by how they begin.
@@ -713,7 +734,9 @@ fn pipes() {
     assert!(from_text.stdout == lms.stdout);
     let equal = bench.run(&format!("verify {CNN} @/out.onnx"));
     assert_eq!(equal.code, 0, "{equal:?}");
-    let chained = bench.shell(&format!("lmsc {CNN} --n-tensors 3 -o - 2>/dev/null | lmsc inspect - --json"));
+    let chained = bench.shell(&format!(
+        "lmsc {CNN} --planner tflms{{n-tensors=3}} -o - 2>/dev/null | lmsc inspect - --json"
+    ));
     assert!(chained.stdout.starts_with(b"{") && chained.code == 0, "{chained:?}");
 }
 
@@ -793,7 +816,7 @@ fn nothing_is_written_in_part() {
     assert_eq!(bench.files(), ["model.onnx"]);
 
     // Over the input, whose bytes are mapped while they are written.
-    let over = bench.run("@/model.onnx --n-tensors 3 -o @/model.onnx --force");
+    let over = bench.run("@/model.onnx --planner tflms{n-tensors=3} -o @/model.onnx --force");
     assert_eq!(over.code, 0, "{over:?}");
     assert_eq!(bench.run(&format!("verify {CNN} @/model.onnx")).code, 0);
     assert!(std::fs::read(bench.path("model.onnx")).unwrap() != original);

@@ -116,7 +116,7 @@ fn mlir_in_and_out() {
         assert!(planned("was.mlir") == planned("was.lms"), "{planner}");
     }
     // A model whose constants are small is whole in MLIR.
-    run(&format!("{CNN} --n-tensors 2 -o @/cnn.mlir"));
+    run(&format!("{CNN} --planner tflms{{n-tensors=2}} -o @/cnn.mlir"));
     run("@/cnn.mlir --budget 1GiB -o @/cnn.onnx");
     // The file states a bound on memory besides.
     let onnx = run(&format!("verify {CNN} @/cnn.onnx"));
@@ -126,7 +126,7 @@ fn mlir_in_and_out() {
     let step =
         format!("{folder}/training_model.onnx --optimizer {folder}/optimizer_model.onnx --dim batch=2");
     let proofs = ["onnx", "mlir", "lms"].map(|name| {
-        run(&format!("{step} --n-tensors 2 -o @/step.{name}"));
+        run(&format!("{step} --planner tflms{{n-tensors=2}} -o @/step.{name}"));
         run(&format!("verify {step} @/step.{name}"))
     });
     assert!(proofs[1].starts_with(b"equal"), "{proofs:?}");

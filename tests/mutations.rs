@@ -9,6 +9,7 @@ use lmsc_ir::program::{Checked, ProgramFlaw, Stream, Wait};
 use lmsc_ir::{Bytes, Graph, equiv};
 use lmsc_passes::{Lowering, PassCx, Pipeline, TFLMS, lower};
 use lmsc_plan::planners::planner;
+use lmsc_plan::tflms::Params;
 use lmsc_runtime::Settled;
 use lmsc_testing::{Damage, Rng, Size, Source, damage, training_graph};
 
@@ -33,7 +34,7 @@ fn every_kind_of_damage_to_every_model_is_noticed() {
         let original = load(&path);
         let mut rewritten = original.clone();
         let passes = Pipeline::of_planner(TFLMS);
-        let cx = PassCx { tflms_fixed: true, ..PassCx::default() };
+        let cx = PassCx { planner_options: (&Params::default()).into(), ..PassCx::default() };
         passes.run(&mut rewritten, &cx).unwrap();
         let proof = equiv::check(&original, &rewritten).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         assert!(proof.swaps > 0, "{}: nothing was swapped", path.display());

@@ -47,11 +47,8 @@ fn parameters_and_the_scheduler_reach_the_planners() {
     };
     let papers = |arguments: &str| makespan(&format!("--scheduler paper --planner {arguments}"));
     assert!(makespan("--planner window") < papers("window"));
-    assert!(papers("window") < papers("window --window 10MB"));
-    assert_ne!(
-        papers("tflms-chain --branch-threshold 3"),
-        papers("tflms-chain --branch-threshold 3 --ahead 9")
-    );
+    assert!(papers("window") < papers("window{bytes=10MB}"));
+    assert_ne!(papers("tflms-chain{branch-threshold=3}"), papers("tflms-chain{branch-threshold=3,ahead=9}"));
 }
 
 #[test]
@@ -63,14 +60,14 @@ fn learned_weights_are_written_and_read_as_initial_ones() {
         assert_eq!(outcome.code, 0, "{outcome:?}");
         serde_json::from_slice::<Value>(&outcome.stdout).unwrap()["makespan_ms"].as_f64().unwrap()
     };
-    let learned = makespan("--planner dqn --episodes 30 --seed 2 --save-weights @/w.safetensors");
-    assert_eq!(learned, makespan("--planner dqn --episodes 30 --seed 2 --save-weights @/same.safetensors"));
+    let learned = makespan("--planner dqn{episodes=30,seed=2} --save-weights @/w.safetensors");
+    assert_eq!(learned, makespan("--planner dqn{episodes=30,seed=2} --save-weights @/same.safetensors"));
     let written = std::fs::read(bench.path("w.safetensors")).unwrap();
     assert_eq!(written, std::fs::read(bench.path("same.safetensors")).unwrap());
     // A single episode is the choice of the network alone.
     let chosen =
-        makespan("--planner dqn --episodes 1 --weights @/w.safetensors --save-weights @/next.safetensors");
-    assert!(learned <= chosen && chosen < makespan("--planner dqn --episodes 1"), "{chosen}");
+        makespan("--planner dqn{episodes=1} --weights @/w.safetensors --save-weights @/next.safetensors");
+    assert!(learned <= chosen && chosen < makespan("--planner dqn{episodes=1}"), "{chosen}");
     assert_ne!(written, std::fs::read(bench.path("next.safetensors")).unwrap());
 
     bench.write("empty.safetensors", b"\x02\0\0\0\0\0\0\0{}");
@@ -270,7 +267,16 @@ fn wrong_calls_are_named() {
     );
     show("plan-pages-do-not-fit", &format!("plan {RESNET} --memory 900MB --pages 512MiB"), 1);
     show("plan-no-such-planner", &format!("plan {RESNET} --memory 1GiB --planner best"), 2);
-    show("plan-parameters-of-another-planner", &format!("plan {RESNET} --memory 1GiB --ahead 3"), 2);
+    show(
+        "plan-parameters-of-another-planner",
+        &format!("plan {RESNET} --memory 1GiB --planner auto{{ahead=3}}"),
+        2,
+    );
+    show(
+        "plan-weights-of-another-planner",
+        &format!("plan {RESNET} --memory 1GiB --weights w.safetensors"),
+        2,
+    );
     let ranges = "testdata/models/tiny_mlp/training_model.onnx --dim batch=4096 --ranges --planner lru";
     show("plan-ranges-of-another-planner", &format!("plan {ranges} --memory 4MiB"), 2);
     show("sweep-ranges-of-another-planner", &format!("sweep {ranges} --budget 4MiB"), 2);

@@ -102,8 +102,12 @@ fn a_plan_of_something_else_is_refused() {
     show("missing", &format!("{VGG} --plan @/none.json"));
     show("beside-a-planner", &format!("{VGG} --plan @/p.json --planner auto"));
     show("beside-effort", &format!("plan {VGG} --plan @/p.json --effort 5"));
-    show("beside-a-parameter", &format!("plan {VGG} --plan @/p.json --ahead 3"));
-    show("beside-parameters-of-tflms", &format!("explain {VGG} --plan @/p.json --tensor input --lb 3"));
+    show("beside-a-parameter", &format!("plan {VGG} --plan @/p.json --planner tflms-chain{{ahead=3}}"));
+    show("beside-weights", &format!("plan {VGG} --plan @/p.json --weights w.safetensors"));
+    show(
+        "beside-parameters-of-tflms",
+        &format!("explain {VGG} --plan @/p.json --tensor input --planner tflms{{lb=3}}"),
+    );
     show("of-tflms", &format!("{VGG} --budget 0.8x --planner tflms --save-plan @/t.json"));
     show("of-nothing", &format!("{VGG} -o @/x.lms --save-plan @/t.json"));
     show("over-itself", &format!("{VGG} --plan @/p.json --save-plan @/p.json"));

@@ -49,8 +49,7 @@ fn step(graph: &Graph, target: &Target, params: Option<&Params>) -> Step {
     let cx = PassCx {
         budget,
         target: Some(target.clone()),
-        tflms: params.cloned().unwrap_or_default(),
-        tflms_fixed: true,
+        planner_options: params.map(Into::into).unwrap_or_default(),
         ..PassCx::default()
     };
     let (mut tensors, mut copies) = (0, 0);
@@ -189,7 +188,7 @@ pub(crate) fn run(scale: Scale) -> Page {
         about: "ResNet-50 and the 3D U-Net of `testdata/models` with SGD, by the cost model of `p100-nvlink`, within its 16 GiB, \
                 parameters, gradients and workspace included. The U-Net's file has volumes of 32³ with any batch; 64 of these have \
                 as many voxels as one of 128³ in every layer, so a batch of 64 stands for one volume, and one of 216 for a volume of 192³. Parameters are taken as \
-                they are (`--n-tensors`, `--lb`, …); a step fits if it needs no more than the budget in any timing of the \
+                they are (`n-tensors`, `lb`, …); a step fits if it needs no more than the budget in any timing of the \
                 copies. Speeds are those of the rewritten graph by its edges alone. Levels of a graph of 700 nodes stand where \
                 the paper counts those of a TensorFlow graph, so settings with one name are not the same swaps.",
         tables,

@@ -4,10 +4,10 @@ use lmsc_ir::{
 };
 
 use crate::clean_up::{captured, not_planned};
-use crate::{Outcome, Pass, PassCx, PassError, PassKind, PassOption};
+use crate::{CallOption, Outcome, Pass, PassCx, PassError, PassKind};
 
-const LIMIT: PassOption =
-    PassOption::bytes("limit", "size of the largest constant that is made, at most 255 bytes", MOST);
+const LIMIT: CallOption =
+    CallOption::bytes("limit", "size of the largest constant that is made, at most 255 bytes", MOST);
 
 /// Files have larger constants as initializers.
 const MOST: Bytes = Bytes(255);
@@ -31,7 +31,7 @@ impl Pass for FoldConstants {
         PassKind::CleanUp
     }
 
-    fn options(&self) -> &[PassOption] {
+    fn options(&self) -> &[CallOption] {
         &[LIMIT]
     }
 

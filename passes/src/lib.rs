@@ -36,7 +36,6 @@ mod hoist_shapes;
 mod lower;
 mod merge_common_subexpressions;
 mod observe;
-mod options;
 mod pipeline;
 mod place;
 mod plan;
@@ -52,17 +51,18 @@ use std::sync::Arc;
 
 use lmsc_ir::{Bytes, Graph, Message, Node, NodeId, Phase};
 use lmsc_plan::cost::{Costs, Profile};
-use lmsc_plan::planners::{Options, Planner, Scheduler};
+use lmsc_plan::planners::{Planner, Scheduler};
 use lmsc_plan::saved::Saved;
 use lmsc_plan::schedule::Watch;
 use lmsc_plan::target::Kernels;
-use lmsc_plan::{Cause, MemoryTimeline, Reach, Refusal, Target, pages, tflms};
+use lmsc_plan::tflms::Scope;
+use lmsc_plan::{Cause, MemoryTimeline, Reach, Refusal, Target, pages};
 
 pub use apply::{Mismatch, apply};
 pub use given::{GivenOrder, GivenPlan};
+pub use lmsc_plan::planners::call::{CallOption, CallOptions, OptionValue};
 pub use lower::{LowerError, Lowering, lower};
 pub use observe::observe;
-pub use options::{OptionValue, PassOption, PassOptions};
 pub use pipeline::{Observer, Pipeline, Ran, TFLMS, TFLMS_SUMMARY};
 pub use plan::{bridge, carry_out, question, saved};
 
@@ -81,7 +81,7 @@ pub trait Pass: Sync {
     }
 
     /// The pass's own options. `-p 'name{option=value}'` sets them, and [`PassCx`] hands them to the pass.
-    fn options(&self) -> &[PassOption] {
+    fn options(&self) -> &[CallOption] {
         &[]
     }
 
@@ -140,8 +140,9 @@ pub struct PassCx {
     pub effort: Option<u32>,
     /// The algorithm that orders the copies which the planners of papers choose.
     pub scheduler: Scheduler,
-    /// Parameters of planners.
-    pub options: Options,
+    /// The options of the planner, as in `--planner 'window{bytes=1GiB}'`. The pass `swap` has the options of `tflms`, and takes
+    /// these unless it has its own.
+    pub planner_options: CallOptions,
     /// Whether every storage and workspace gets an address, in an arena of the budget's size.
     pub addresses: bool,
     /// Whether memory may be mapped in pages instead, where addresses cost much time.
@@ -164,13 +165,9 @@ pub struct PassCx {
     /// profile's bytes, and at least these.
     pub least_workspaces: Option<Workspaces>,
     /// The options that the call sets for the pass that runs; a [`Pipeline`] fills them in.
-    pub pass_options: PassOptions,
-    /// Parameters of TFLMS.
-    pub tflms: tflms::Params,
-    /// Whether the user set parameters of TFLMS; then they are used as given and not tuned.
-    pub tflms_fixed: bool,
-    /// Apply only this many swaps, the first in execution order; for bisecting.
-    pub swap_limit: Option<usize>,
+    pub pass_options: CallOptions,
+    /// Nodes of these scopes belong to the backward phase, regardless of the graph.
+    pub optimizer_scopes: Vec<Scope>,
     /// The order into which the pass `reorder` brings the nodes, instead of finding one.
     pub order: Option<Arc<GivenOrder>>,
     /// A plan that the pass `plan` carries out instead of calling the planner.
@@ -265,9 +262,27 @@ impl PassCx {
         MemoryTimeline::with_workspace(graph, self.workspace(graph))
     }
 
+    /// Whether the option of the pass that runs is on.
+    ///
+    /// # Panics
+    /// If the option is not declared as a flag. `count` and `bytes` panic likewise for options of other kinds.
+    pub(crate) fn flag(&self, option: &CallOption) -> bool {
+        self.pass_options.flag(option)
+    }
+
+    /// The value of the option of the pass that runs, a number.
+    pub fn count(&self, option: &CallOption) -> u64 {
+        self.pass_options.count(option)
+    }
+
+    /// The value of the option of the pass that runs, a size.
+    pub fn bytes(&self, option: &CallOption) -> Bytes {
+        self.pass_options.bytes(option)
+    }
+
     /// The phase that the user's options give the node.
     pub fn scope(&self, node: &Node) -> Option<Phase> {
-        let named = self.tflms.optimizer_scopes.iter().any(|scope| scope.contains(&node.name));
+        let named = self.optimizer_scopes.iter().any(|scope| scope.contains(&node.name));
         named.then_some(Phase::Backward)
     }
 }

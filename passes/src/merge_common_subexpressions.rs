@@ -4,9 +4,9 @@ use foldhash::{HashMap, HashMapExt, HashSet};
 use lmsc_ir::{Attr, Graph, Name, Node, NodeId, Op, Phase, Phases, StorageId, Storages, ValueId, words};
 
 use crate::clean_up::{captured, is_function, not_planned};
-use crate::{Outcome, Pass, PassCx, PassError, PassKind, PassOption};
+use crate::{CallOption, Outcome, Pass, PassCx, PassError, PassKind};
 
-const ACROSS_PHASES: PassOption = PassOption::flag(
+const ACROSS_PHASES: CallOption = CallOption::flag(
     "across-phases",
     "whether a node also stands for an equal one of a later phase, and its result is held until then",
     false,
@@ -35,7 +35,7 @@ impl Pass for MergeCommonSubexpressions {
         PassKind::CleanUp
     }
 
-    fn options(&self) -> &[PassOption] {
+    fn options(&self) -> &[CallOption] {
         &[ACROSS_PHASES]
     }
 

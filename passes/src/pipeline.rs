@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use lmsc_ir::equiv::{self, Difference, Equivalence};
 use lmsc_ir::{Graph, Message, verify, words};
+use lmsc_plan::planners::call::{CallOptions, calls, parsed};
 
-use crate::options::PassOptions;
 use crate::{Outcome, Pass, PassCx, PassError, PassKind, REGISTRY};
 
 /// The name of the planner that works on the graph itself, as the pass `swap`. All other planners belong to
@@ -37,7 +37,7 @@ pub struct Pipeline<'p> {
 #[derive(Clone, Debug)]
 struct Step<'p> {
     pass: &'p dyn Pass,
-    options: PassOptions,
+    options: CallOptions,
 }
 
 /// A pass that ran, and its result.
@@ -100,7 +100,7 @@ impl<'p> Pipeline<'p> {
     /// The pipeline with this pass at its end.
     #[must_use]
     pub fn pass(mut self, pass: &'p dyn Pass) -> Pipeline<'p> {
-        self.steps.push(Step { pass, options: PassOptions::default() });
+        self.steps.push(Step { pass, options: CallOptions::default() });
         self
     }
 
@@ -114,7 +114,8 @@ impl<'p> Pipeline<'p> {
         pass: &'p dyn Pass,
         options: &[(&str, &str)],
     ) -> Result<Pipeline<'p>, PassError> {
-        let options = PassOptions::of(pass, options)?;
+        let options = CallOptions::of("pass", pass.name(), pass.options(), options)
+            .map_err(|fault| PassError::Call(fault.into()))?;
         self.steps.push(Step { pass, options });
         Ok(self)
     }
@@ -199,41 +200,17 @@ impl<'p> Pipeline<'p> {
     }
 }
 
-/// The parts of the text between commas outside braces.
-fn calls(text: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0;
-    text.split(move |c| {
-        depth += i32::from(c == '{') - i32::from(c == '}');
-        c == ',' && depth <= 0
-    })
-}
-
-/// The options of a call: names and values.
-type Given<'t> = Vec<(&'t str, &'t str)>;
-
 /// The name of the pass in `name{option=value,option=value}`, and its options.
-fn parsed_call(call: &str) -> Result<(&str, Given<'_>), PassError> {
-    let Some((name, rest)) = call.split_once('{') else { return Ok((call.trim(), Vec::new())) };
-    let pairs = rest.strip_suffix('}').map(|inner| inner.split(',').map(|pair| pair.split_once('=')));
-    let pairs = pairs.and_then(|pairs| pairs.collect::<Option<Vec<_>>>());
-    let malformed = || {
+fn parsed_call(call: &str) -> Result<(&str, Vec<(&str, &str)>), PassError> {
+    parsed(call).ok_or_else(|| {
         let message = Message::new(format!("`{call}` is not of the form PASS{{OPTION=VALUE,…}}"));
         PassError::Call(message.with_help("`lmsc passes` lists the passes with their options"))
-    };
-    let pairs = pairs.ok_or_else(malformed)?;
-    Ok((name.trim(), pairs.into_iter().map(|(name, value)| (name.trim(), value.trim())).collect()))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_comma_within_braces_belongs_to_the_options() {
-        let found: Vec<&str> = calls("a{x=1,y=2},b,c{z=3}").collect();
-        assert_eq!(found, ["a{x=1,y=2}", "b", "c{z=3}"]);
-        assert_eq!(parsed_call(found[0]).unwrap(), ("a", vec![("x", "1"), ("y", "2")]));
-    }
 
     #[test]
     fn wrong_calls_say_what_is_wrong() {
@@ -242,7 +219,8 @@ mod tests {
         for text in ["swap{", "swap{x}", "swap{}", "swap{x=1"] {
             assert!(wrong(text).starts_with(&format!("`{text}` is not of the form")), "{}", wrong(text));
         }
-        assert!(wrong("swap{x=1}").starts_with("pass swap has no option `x`; it has none"));
+        assert!(wrong("reorder{x=1}").starts_with("pass reorder has no option `x`; it has none"));
+        assert!(wrong("swap{n-tensor=1}").ends_with("did you mean `n-tensors`?"));
         let expand = |option: &str| wrong(&format!("expand-training-ops{{{option}}}"));
         assert!(
             expand("optimisers=false").ends_with("has no option `optimisers`; did you mean `optimizers`?")

@@ -68,7 +68,7 @@ pub fn question<'a>(
         ..Request::new(problem, budget.0)
     };
     let or_as_it_is = cx.or_pages && space == Space::Arena;
-    let parameters = Parameters { options: cx.options, ..Parameters::default() };
+    let parameters = Parameters::of(planner, &cx.planner_options);
     Question { planner, parameters, request, space, or_pages, or_as_it_is, host_bytes: cx.host_budget().0 }
 }
 

@@ -4,7 +4,7 @@ use lmsc_plan::tflms::{self, SwapPlan};
 
 use crate::place::Placement;
 use crate::rewrite::{Coding, Way, add_again, add_cast, add_copy};
-use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord, TFLMS};
+use crate::{CallOption, KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord, TFLMS};
 
 /// Number of plans with a smaller budget that are tried until the addresses of one fit the budget. Each lowers its budget
 /// by the bytes that the addresses of the one before exceeded the real budget.
@@ -24,17 +24,27 @@ impl Pass for Swap {
         "swap-outs and swap-ins with triggers and releases, as TFLMS decides"
     }
 
+    fn options(&self) -> &[CallOption] {
+        &tflms::OPTIONS
+    }
+
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
-        let analysis = tflms::Analysis::new(graph, &cx.tflms, cx.workspace(graph));
+        // As the planner `tflms`, or with options of its own.
+        let is_planner = cx.pass_options.is_empty() && cx.planner.is_none();
+        let call = if is_planner { &cx.planner_options } else { &cx.pass_options };
+        let given =
+            tflms::Params { optimizer_scopes: cx.optimizer_scopes.clone(), ..tflms::Params::of(call) };
+        let (is_tuned, limit) = (!call.names_given().any(tflms::is_tuned), tflms::swap_limit(call));
+        let analysis = tflms::Analysis::new(graph, &given, cx.workspace(graph));
         let decide = |budget| match budget {
-            Some(budget) if !cx.tflms_fixed => {
-                let tuned = tflms::tune(&analysis, &cx.tflms, budget);
+            Some(budget) if is_tuned => {
+                let tuned = tflms::tune(&analysis, &given, budget);
                 let tuned = tuned.map_err(|no| cx.refused(*no, TFLMS))?;
-                Ok((limited(tuned.plan, cx.swap_limit), tuned.params))
+                Ok((limited(tuned.plan, limit), tuned.params))
             }
             budget => {
-                let plan = tflms::plan(&analysis, &cx.tflms, budget);
-                Ok((limited(plan, cx.swap_limit), cx.tflms.clone()))
+                let plan = tflms::plan(&analysis, &given, budget);
+                Ok((limited(plan, limit), given.clone()))
             }
         };
         let (mut plan, mut params) = decide(cx.budget)?;

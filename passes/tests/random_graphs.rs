@@ -2,8 +2,8 @@
 //! memory; within a budget, it needs no more than that.
 
 use lmsc_ir::{Bytes, Graph, equiv};
-use lmsc_passes::{PassCx, PassError, Pipeline};
-use lmsc_plan::tflms::{Analysis, Params, Scope, Strategy, tune};
+use lmsc_passes::{CallOptions, PassCx, PassError, Pipeline};
+use lmsc_plan::tflms::{Analysis, OPTIONS, Params, Scope, Strategy, tune};
 use lmsc_testing::{Rng, Size, Source, training_graph};
 
 fn passes() -> Pipeline<'static> {
@@ -68,7 +68,7 @@ fn any_parameters_keep_meaning_and_never_raise_the_peak() {
         let mut rng = Rng::new(seed);
         let nodes = 5 + (rng.word() % if seed % 10 == 0 { 400 } else { 80 }) as usize;
         let graph = training_graph(&mut rng, Size::nodes(nodes));
-        let cx = PassCx { tflms: params(&mut rng, &graph), tflms_fixed: true, ..PassCx::default() };
+        let cx = PassCx { planner_options: (&params(&mut rng, &graph)).into(), ..PassCx::default() };
         let rewritten = run(&graph, &cx).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", graph.to_text()));
         check(seed, &graph, &rewritten);
         swapped += usize::from(rewritten.order().len() > graph.order().len());
@@ -131,9 +131,10 @@ fn encoding_holds_the_budget_and_never_costs_bytes() {
         let share = 60 + rng.word() % 41;
         let budget = Bytes(memory.resident.0 + memory.transient_peak().0 / 100 * share);
         let compile = |encode| {
-            let tflms = Params { encode, ..Params::default() };
+            let encode = [("encode", if encode { "true" } else { "false" })];
+            let planner_options = CallOptions::of("planner", "tflms", &OPTIONS, &encode).unwrap();
             let mut rewritten = graph.clone();
-            let cx = PassCx { budget: Some(budget), tflms, ..PassCx::default() };
+            let cx = PassCx { budget: Some(budget), planner_options, ..PassCx::default() };
             let ran = passes().run(&mut rewritten, &cx).ok()?;
             let swaps = ran.iter().flat_map(|r| &r.outcome.swaps);
             Some((rewritten, swaps.map(|s| s.bytes_out + s.bytes_in).sum::<Bytes>()))

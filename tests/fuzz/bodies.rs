@@ -9,7 +9,7 @@ use lmsc_ir::program::Program;
 use lmsc_ir::{Bytes, Graph};
 use lmsc_onnx::proto::*;
 use lmsc_onnx::{Dims, Model, SwapForm};
-use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, TFLMS};
+use lmsc_passes::{CallOptions, Lowering, PassCx, PassError, Pipeline, TFLMS};
 use lmsc_plan::cost::Profile;
 use lmsc_plan::offsets::{self, Effort, Table};
 use lmsc_plan::planners::{PLANNERS, Request, planner};
@@ -248,7 +248,7 @@ fn round_trip(graph: &Graph) {
 fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
     let before = PassCx::default().memory(graph);
     let levels = [0, 1, 2, 3, 10, 1000, u32::MAX];
-    let mut cx = PassCx { tflms_fixed: u.arbitrary()?, ..PassCx::default() };
+    let (is_fixed, mut cx) = (u.arbitrary()?, PassCx::default());
     if u.ratio(3, 4)? {
         let peak = before.peak().0;
         cx.budget = Some(Bytes(match u.int_in_range(0..=7u8)? {
@@ -258,21 +258,23 @@ fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
             eighths => (u128::from(peak) * u128::from(eighths + 1) / 8) as u64,
         }));
     }
-    if cx.tflms_fixed {
-        cx.tflms = tflms::Params {
-            threshold: *u.choose(&levels)?,
-            lb: *u.choose(&levels)?,
-            ub: *u.choose(&levels)?,
-            n_tensors: *u.choose(&[None, None, None, Some(0), Some(1), Some(7)])?,
-            ctrld_strategy: *u.choose(&[tflms::Strategy::ChainRule, tflms::Strategy::DirectOrder])?,
-            fuse_swapins: *u.choose(&levels)?,
-            swap_branches: u.arbitrary()?,
-            branch_threshold: *u.choose(&levels)?,
-            ..tflms::Params::default()
-        };
+    let mut options: Vec<(&str, String)> = Vec::new();
+    if is_fixed {
+        let levels = |u: &mut Unstructured<'_>| Ok(u.choose(&levels)?.to_string());
+        for option in ["threshold", "lb", "ub", "fuse-swapins", "branch-threshold"] {
+            options.push((option, levels(u)?));
+        }
+        let tensors = *u.choose(&[None, None, None, Some(0), Some(1), Some(7)])?;
+        options.extend(tensors.map(|n: u32| ("n-tensors", n.to_string())));
+        options.push(("ctrld-strategy", (*u.choose(&["chain-rule", "direct-order"])?).to_owned()));
+        options.push(("swap-branches", u.arbitrary::<bool>()?.to_string()));
     }
-    cx.tflms.encode = u.arbitrary()?;
-    cx.swap_limit = *u.choose(&[None, None, None, Some(0), Some(1), Some(3)])?;
+    options.push(("encode", u.arbitrary::<bool>()?.to_string()));
+    let swaps = *u.choose(&[None, None, None, Some(0), Some(1), Some(3)])?;
+    options.extend(swaps.map(|n: u32| ("swap-limit", n.to_string())));
+    let options: Vec<(&str, &str)> = options.iter().map(|(name, value)| (*name, &**value)).collect();
+    cx.planner_options =
+        CallOptions::of("planner", TFLMS, &tflms::OPTIONS, &options).expect("they are declared");
     if u.ratio(1, 3)? {
         (cx.planner, cx.ranges) = (Some(u.choose(PLANNERS)?), u.arbitrary()?);
         // Learning takes long, and the plan of its first episode is as much of a plan.
@@ -291,7 +293,7 @@ fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
     let what = || format!("{}became\n{}with {cx:?}", graph.to_text(), rewritten.to_text());
     let (peak, limit) = (after.peak(), before.peak());
     assert!(peak <= limit, "the peak rose from {limit} to {peak}: {}", what());
-    let limited = planner == TFLMS && (cx.tflms_fixed || cx.swap_limit.is_some());
+    let limited = planner == TFLMS && (is_fixed || swaps.is_some());
     if let Some(budget) = cx.budget.filter(|_| !limited) {
         assert!(after.peak() <= budget, "{} is over the budget: {}", after.peak(), what());
     }

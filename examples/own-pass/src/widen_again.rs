@@ -1,9 +1,9 @@
 //! The pass. It knows `lmsc-ir` and `lmsc-passes` alone.
 
 use lmsc_ir::{Graph, Node, NodeId, Op, ValueId};
-use lmsc_passes::{Outcome, Pass, PassCx, PassError, PassOption};
+use lmsc_passes::{CallOption, Outcome, Pass, PassCx, PassError};
 
-const APART: PassOption = PassOption::count(
+const APART: CallOption = CallOption::count(
     "apart",
     "number of nodes between two readers from which the value is computed again",
     4,
@@ -23,7 +23,7 @@ impl Pass for WidenAgain {
         "casts of weights that are repeated for late readers, so that their results are not held"
     }
 
-    fn options(&self) -> &[PassOption] {
+    fn options(&self) -> &[CallOption] {
         &[APART]
     }
 

@@ -10,18 +10,18 @@ use builder::{Builder, Constants};
 use lmsc_ir::{Graph, NodeId, Op, Phase, StorageId, Storages, Update, ValueId, reaches, words};
 
 use crate::clean_up::not_planned;
-use crate::{Outcome, Pass, PassCx, PassError, PassKind, PassOption};
+use crate::{CallOption, Outcome, Pass, PassCx, PassError, PassKind};
 
 /// Expansions pass the axes of reductions as an operand, which ONNX's operators take since this version.
 const OPSET: i64 = 13;
 
-const GRADIENTS: PassOption = PassOption::flag(
+const GRADIENTS: CallOption = CallOption::flag(
     "gradients",
     "whether operators that occur in the backward phase alone are expanded",
     true,
 );
-const OPTIMIZERS: PassOption =
-    PassOption::flag("optimizers", "whether operators that update variables are expanded", true);
+const OPTIMIZERS: CallOption =
+    CallOption::flag("optimizers", "whether operators that update variables are expanded", true);
 
 /// Replaces gradient and optimizer operators that only onnxruntime-training has by standard operators that compute
 /// the same.
@@ -43,7 +43,7 @@ impl Pass for ExpandTrainingOps {
         PassKind::Operators
     }
 
-    fn options(&self) -> &[PassOption] {
+    fn options(&self) -> &[CallOption] {
         &[GRADIENTS, OPTIMIZERS]
     }
 

@@ -9,6 +9,7 @@
 //! | `papers` | the planners of the papers, as their authors describe them |
 //! | [`dqn`], [`mod@env`] | the planner that learns, and planning as a game |
 //! | [`instance`] | planning problems as files |
+//! | [`call`] | options in braces behind a planner's name |
 //!
 //! Planners need no graph:
 //!
@@ -26,6 +27,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod call;
 pub mod dqn;
 pub mod env;
 pub mod instance;
@@ -34,6 +36,7 @@ mod papers;
 #[cfg(test)]
 mod testing;
 
+use call::{CallOption, CallOptions, OptionValue};
 use ours::{auto, swap_only};
 use papers::{autoswap, dynprog, greedy, lru, memonger, tflms, vdnn, window};
 
@@ -65,6 +68,66 @@ pub struct Options {
     pub fuse_swapins: Option<u32>,
 }
 
+const WINDOW: CallOption = CallOption::open(
+    "bytes",
+    "size of the look-ahead window, in bytes used; the best of several",
+    OptionValue::NoBytes,
+);
+const N_TENSORS: CallOption = CallOption::open(
+    "n-tensors",
+    "swap at most this many tensors, in the order in which they are produced; all",
+    OptionValue::NoCount,
+);
+const AHEAD: CallOption =
+    CallOption::open("ahead", "start swap-ins this many operators before the use; 1", OptionValue::NoCount);
+const THRESHOLD: CallOption = CallOption::open(
+    "threshold",
+    "swap between forward and backward uses at least this many operators apart (α); 2",
+    OptionValue::NoCount,
+);
+const BRANCH_THRESHOLD: CallOption = CallOption::open(
+    "branch-threshold",
+    "swap between forward uses at least this many operators apart; none",
+    OptionValue::NoCount,
+);
+const FUSE_SWAPINS: CallOption = CallOption::open(
+    "fuse-swapins",
+    "backward uses at most this many operators apart share a swap-in; none",
+    OptionValue::NoCount,
+);
+const EPISODES: CallOption = CallOption::count("episodes", "learn from this many episodes", dqn::EPISODES);
+const SEED: CallOption = CallOption::count("seed", "seed of random choices", 0);
+
+/// The options of the two planners of TFLMS.
+const OF_TFLMS: &[CallOption] = &[N_TENSORS, AHEAD, THRESHOLD, BRANCH_THRESHOLD, FUSE_SWAPINS];
+
+impl<'a> Parameters<'a> {
+    /// The parameters that a call of the planner sets.
+    pub fn of(planner: &Planner, call: &CallOptions) -> Parameters<'a> {
+        let mut parameters = Parameters::default();
+        let has = |option: &CallOption| planner.options.contains(option);
+        // No plan has as many operators or tensors as 32 bits count.
+        let count = |option: &CallOption| {
+            let given = has(option).then(|| call.count_if_given(option)).flatten();
+            given.map(|count| u32::try_from(count).unwrap_or(u32::MAX))
+        };
+        parameters.options = Options {
+            window: has(&WINDOW).then(|| call.bytes_if_given(&WINDOW)).flatten().map(|bytes| bytes.0),
+            n_tensors: count(&N_TENSORS),
+            ahead: count(&AHEAD),
+            threshold: count(&THRESHOLD),
+            branch_threshold: count(&BRANCH_THRESHOLD),
+            fuse_swapins: count(&FUSE_SWAPINS),
+        };
+        if has(&EPISODES) {
+            // Without an episode there is no plan.
+            parameters.learning.episodes = u32::try_from(call.count(&EPISODES)).unwrap_or(u32::MAX).max(1);
+            parameters.learning.seed = call.count(&SEED);
+        }
+        parameters
+    }
+}
+
 /// A planner: name, description and function.
 #[derive(Clone, Copy, Debug)]
 pub struct Planner {
@@ -72,6 +135,8 @@ pub struct Planner {
     pub name: &'static str,
     /// A noun phrase without a full stop.
     pub summary: &'static str,
+    /// The planner's own options, which `--planner 'name{option=value}'` sets.
+    pub options: &'static [CallOption],
     /// Whether its plans can copy ranges of a tensor separately; otherwise it copies whole tensors, if any.
     pub ranges: bool,
     /// Whether the swap set may be chosen anew for its recomputed operators without changing the planner's decision.
@@ -124,6 +189,7 @@ pub static PLANNERS: &[Planner] = &[
     Planner {
         name: "auto",
         summary: "swapping and recomputation together (ours)",
+        options: &[],
         ranges: true,
         ours: true,
         learns: false,
@@ -133,6 +199,7 @@ pub static PLANNERS: &[Planner] = &[
     Planner {
         name: "swap-only",
         summary: "swapping only, near the bound (ours)",
+        options: &[],
         ranges: true,
         ours: true,
         learns: false,
@@ -142,6 +209,7 @@ pub static PLANNERS: &[Planner] = &[
     Planner {
         name: "greedy",
         summary: "swapping the first activations (OPT §4)",
+        options: &[],
         ranges: true,
         ours: false,
         learns: false,
@@ -151,6 +219,7 @@ pub static PLANNERS: &[Planner] = &[
     Planner {
         name: "dynprog",
         summary: "swapping what is best if copies could stop (OPT §5)",
+        options: &[],
         ranges: true,
         ours: false,
         learns: false,
@@ -160,6 +229,7 @@ pub static PLANNERS: &[Planner] = &[
     Planner {
         name: "vdnn",
         summary: "swapping what overlaps best, or half of it (OPT §6.1)",
+        options: &[],
         ranges: true,
         ours: false,
         learns: false,
@@ -169,6 +239,7 @@ pub static PLANNERS: &[Planner] = &[
     Planner {
         name: "autoswap",
         summary: "swapping by four scores, weighted best (AutoSwap)",
+        options: &[],
         ranges: true,
         ours: false,
         learns: false,
@@ -178,6 +249,7 @@ pub static PLANNERS: &[Planner] = &[
     Planner {
         name: "memonger",
         summary: "recomputation between kept tensors (Memonger)",
+        options: &[],
         ranges: false,
         ours: false,
         learns: false,
@@ -187,6 +259,7 @@ pub static PLANNERS: &[Planner] = &[
     Planner {
         name: "window",
         summary: "an adaptive window over the next uses (OOC)",
+        options: &[WINDOW],
         ranges: false,
         ours: false,
         learns: false,
@@ -196,6 +269,7 @@ pub static PLANNERS: &[Planner] = &[
     Planner {
         name: "lru",
         summary: "eviction of what was used longest ago (SuperNeurons)",
+        options: &[],
         ranges: false,
         ours: false,
         learns: false,
@@ -205,6 +279,7 @@ pub static PLANNERS: &[Planner] = &[
     Planner {
         name: "tflms-chain",
         summary: "swapping from the forward to the backward phase, by operators in a row (TFLMS)",
+        options: OF_TFLMS,
         ranges: false,
         ours: false,
         learns: false,
@@ -214,6 +289,7 @@ pub static PLANNERS: &[Planner] = &[
     Planner {
         name: "tflms-best",
         summary: "the same, with the parameters that fit and take the least time",
+        options: OF_TFLMS,
         ranges: false,
         ours: false,
         learns: false,
@@ -225,6 +301,7 @@ pub static PLANNERS: &[Planner] = &[
     Planner {
         name: "dqn",
         summary: "swapping and recomputation as a network learns them (DQN)",
+        options: &[EPISODES, SEED],
         ranges: false,
         ours: true,
         learns: true,
@@ -237,6 +314,7 @@ pub static PLANNERS: &[Planner] = &[
 pub static FOREIGN: Planner = Planner {
     name: "foreign",
     summary: "another program",
+    options: &[],
     ranges: true,
     ours: true,
     learns: false,

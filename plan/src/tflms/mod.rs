@@ -20,10 +20,12 @@
 
 mod absence;
 mod encode;
+mod options;
 mod release;
 mod trigger;
 mod tune;
 
+pub use options::{OPTIONS, bends, is_tuned, swap_limit};
 pub use tune::{Tuned, tune};
 
 use std::borrow::Cow;
@@ -296,7 +298,7 @@ impl Kept {
                 format!("used again too soon ({levels} levels on; the threshold is {threshold})").into()
             }
             Kept::ForwardOnly => {
-                "only the forward phase uses it; --swap-branches swaps such tensors, too".into()
+                "only the forward phase uses it; swap-branches=true swaps such tensors, too".into()
             }
             Kept::NoTrigger(node) => {
                 format!("no node before its late use could start its return (`{}` uses it)", name(node))
@@ -304,7 +306,7 @@ impl Kept {
             }
             Kept::Excluded => "excluded by scope or type".into(),
             Kept::NotReached => "not reached from the starting nodes".into(),
-            Kept::Beyond(n) => format!("--n-tensors allows no more than {}", count(*n, "tensor")).into(),
+            Kept::Beyond(n) => format!("n-tensors allows no more than {}", count(*n, "tensor")).into(),
             Kept::NotNeeded => "the budget holds without".into(),
         }
     }

@@ -56,6 +56,9 @@ const RATE: f64 = 0.005;
 /// The network that is learned.
 type Own = by_hand::ByHand;
 
+/// Number of episodes that are learned from where a call names none.
+pub const EPISODES: u64 = 40;
+
 /// Settings of the training.
 #[derive(Clone, Copy)]
 pub struct Learning<'a> {
@@ -73,7 +76,7 @@ pub struct Learning<'a> {
 
 impl Default for Learning<'_> {
     fn default() -> Self {
-        Learning { episodes: 40, seed: 0, decay: 0.0, weights: None, watch: None }
+        Learning { episodes: EPISODES as u32, seed: 0, decay: 0.0, weights: None, watch: None }
     }
 }
 

@@ -1,0 +1,175 @@
+//! The planner that a call names, with its options in braces: `window{bytes=1GiB}`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use lmsc_ir::words;
+use lmsc_passes::{TFLMS, TFLMS_SUMMARY};
+use lmsc_plan::planners::call::{CallOption, CallOptions, calls, parsed};
+use lmsc_plan::planners::{PLANNERS, Planner, planner};
+use lmsc_plan::tflms;
+
+use crate::{Code, DEFAULT_PLANNER, Error};
+
+/// A planner and the options that the call gives it. The default is the planner of calls that name none.
+#[derive(Clone, Debug)]
+pub struct PlannerCall {
+    /// The planner's name.
+    pub name: &'static str,
+    /// The planner; none for TFLMS, which rewrites the graph itself.
+    pub planner: Option<&'static Planner>,
+    /// The options.
+    pub options: CallOptions,
+}
+
+impl Default for PlannerCall {
+    fn default() -> PlannerCall {
+        DEFAULT_PLANNER.parse().expect("it is registered")
+    }
+}
+
+impl PlannerCall {
+    /// The planner of plans without a graph.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`](crate::ErrorKind) for TFLMS, which needs one.
+    pub(crate) fn of_problems(&self) -> Result<&'static Planner, Error> {
+        self.planner.ok_or_else(|| {
+            let message = format!("{TFLMS} rewrites a graph, and has no plan for its problem alone");
+            Error::new(Code::Option, message).with_help(
+                "give --planner tflms to `lmsc MODEL`, or to `lmsc explain`; tflms-chain is the same rule for operators in a row",
+            )
+        })
+    }
+}
+
+/// `name{option=value,option=value}`, as the call has it.
+impl fmt::Display for PlannerCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)?;
+        if self.options.is_empty() { Ok(()) } else { write!(f, "{{{}}}", self.options) }
+    }
+}
+
+impl FromStr for PlannerCall {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PlannerCall, String> {
+        let (name, given) = parsed(text).ok_or_else(|| {
+            format!("`{text}` is not of the form PLANNER{{OPTION=VALUE,…}}, as in 'tflms{{lb=3,ub=40}}'")
+        })?;
+        let planner = planner(name);
+        if planner.is_none() && name != TFLMS {
+            let names = PLANNERS.iter().map(|planner| planner.name).chain([TFLMS]);
+            let names: Vec<&str> = names.collect();
+            let instead = match words::nearest(name, names.iter().copied()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("the planners are {}", names.join(", ")),
+            };
+            return Err(format!("there is no planner `{name}`; {instead}"));
+        }
+        let name = planner.map_or(TFLMS, |planner| planner.name);
+        let options = CallOptions::of("planner", name, options_of(planner), &given)?;
+        Ok(PlannerCall { name, planner, options })
+    }
+}
+
+/// The options that the planner declares; without a planner, those of TFLMS.
+fn options_of(planner: Option<&'static Planner>) -> &'static [CallOption] {
+    planner.map_or(&tflms::OPTIONS, |planner| planner.options)
+}
+
+/// The planner that the text names, with its options.
+///
+/// # Errors
+/// [`ErrorKind::Input`](crate::ErrorKind) for an unknown planner or option, and for a value that the option does not take.
+pub(crate) fn called(text: &str) -> Result<PlannerCall, Error> {
+    text.parse().map_err(|fault: String| Error::new(Code::Option, fault))
+}
+
+/// The planners of a list, separated by commas; `all` means all of plans without a graph but those that learn.
+///
+/// # Errors
+/// As [`called`].
+pub(crate) fn listed(texts: &[String]) -> Result<Vec<PlannerCall>, Error> {
+    let mut found = Vec::new();
+    for text in texts.iter().flat_map(|text| calls(text)) {
+        match text.trim() {
+            "all" => {
+                let all = PLANNERS.iter().filter(|planner| !planner.learns);
+                found.extend(all.map(|planner| called(planner.name).expect("it is registered")));
+            }
+            text => found.push(called(text)?),
+        }
+    }
+    Ok(found)
+}
+
+/// The description of the planner, and its own options.
+///
+/// # Errors
+/// As [`called`].
+pub(crate) fn described(name: &str) -> Result<String, Error> {
+    let PlannerCall { name, planner, .. } = called(name)?;
+    let summary = planner.map_or(TFLMS_SUMMARY, |planner| planner.summary);
+    let options = options_of(planner);
+    let mut text = format!("{name}: {summary}\n");
+    let Some(first) = options.first() else {
+        text += "\nIt has no options of its own; --effort sets its search effort.\n";
+        return Ok(text);
+    };
+    text += &format!(
+        "\nOptions, separated by commas, as in --planner '{name}{{{}={}}}':\n",
+        first.name,
+        example(first)
+    );
+    for option in options {
+        text += &option.in_list();
+    }
+    if planner.is_none() {
+        text += "\nWith a budget, the first eight are tuned for it unless the call sets one of them.\n";
+    }
+    Ok(text)
+}
+
+/// A value that the option takes.
+fn example(option: &CallOption) -> &'static str {
+    if option.takes().starts_with("a size") { "1GiB" } else { "3" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_read_as_it_is_shown() {
+        for text in
+            ["auto", "tflms{incl-types=Relu,incl-types=Conv,lb=3}", "window{bytes=1GiB}", "dqn{seed=2}"]
+        {
+            assert_eq!(called(text).unwrap().to_string(), text);
+        }
+        assert_eq!(called("optimal").unwrap().name, "swap-only");
+        assert_eq!(PlannerCall::default().name, DEFAULT_PLANNER);
+    }
+
+    #[test]
+    fn wrong_calls_say_how_they_are_wrong() {
+        for (text, said) in [
+            ("tfmls", "did you mean `tflms`?"),
+            ("auto{lb=3}", "planner auto has no option `lb`; it has none"),
+            ("tflms{lb=x}", "planner tflms: option `lb` is `x`; it takes a whole number"),
+            ("dqn{episodes}", "is not of the form PLANNER{OPTION=VALUE,…}"),
+        ] {
+            let error = called(text).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn planners_tell_their_options() {
+        assert!(described("tflms").unwrap().contains("lb=…"));
+        assert!(described("dqn").unwrap().contains("episodes=40"));
+        assert!(described("auto").unwrap().contains("no options of its own"));
+        assert!(described("tfmls").unwrap_err().to_string().contains("did you mean `tflms`?"));
+    }
+}
