@@ -68,7 +68,7 @@ use lmsc_cuda as cuda;
 use lmsc_ir::equiv::{Difference, Equivalence};
 use lmsc_ir::{Bytes, Digest, Graph, Phases, words};
 use lmsc_onnx::file::Opened;
-use lmsc_passes::{CallOption, GivenPlan, Pass, PassCx, Pipeline, REGISTRY, Ran, TFLMS, question};
+use lmsc_passes::{CallOption, CallOptions, GivenPlan, Pass, PassCx, Pipeline, REGISTRY, Ran, TFLMS, question};
 use lmsc_plan::planners::planner;
 pub use lmsc_plan::schedule::{Progress, Watch};
 use lmsc_plan::target::Kernels;
@@ -566,13 +566,13 @@ pub(crate) fn known_scopes(graph: &Graph, option: &str, scopes: &[Scope]) -> Res
 }
 
 /// Refuses names of operators and nodes that are not in the graph, in options that choose what is swapped.
-fn known_names(graph: &Graph, cx: &PassCx) -> Result<(), Error> {
+fn known_names(graph: &Graph, call: &CallOptions, optimizer_scopes: &[Scope]) -> Result<(), Error> {
     let nodes = || graph.order().iter().map(|&id| graph.node(id));
     let refuse = |option: &str, name: &str, there_are: Vec<String>, many: &str| {
         let instead = words::instead(name, there_are.iter().map(|n| &**n), many);
         Err(Error::new(Code::Option, format!("{option} {name}: the graph has none of this name; {instead}")))
     };
-    let tflms = tflms::Params::of(&cx.planner_options);
+    let tflms = tflms::Params::of(call);
     for (option, names) in [("incl-types", &tflms.incl_types), ("excl-types", &tflms.excl_types)] {
         for name in names {
             if !nodes().any(|n| *name == *n.op.name() || *name == n.op.to_string()) {
@@ -582,10 +582,10 @@ fn known_names(graph: &Graph, cx: &PassCx) -> Result<(), Error> {
         }
     }
     let scopes = [
-        ("incl-scopes", &tflms.incl_scopes),
+        ("incl-scopes", &tflms.incl_scopes[..]),
         ("excl-scopes", &tflms.excl_scopes),
         ("starting-scopes", &tflms.starting_scopes),
-        ("--optimizer-scopes", &cx.optimizer_scopes),
+        ("--optimizer-scopes", optimizer_scopes),
     ];
     scopes.into_iter().try_for_each(|(option, scopes)| known_scopes(graph, option, scopes))?;
     for name in &tflms.starting_op_names {

@@ -26,7 +26,9 @@ pub(crate) fn run(
             return Err(Error::new(Code::Option, format!("there is no pass `{name}`; {instead}")));
         }
     }
-    known_names(graph, cx)?;
+    for options in passes.options_of("swap").chain([&cx.planner_options]) {
+        known_names(graph, options, &cx.optimizer_scopes)?;
+    }
     let mut before = look.print_changed.then(|| graph.to_text());
     let mut observer = |number: usize, pass: &dyn Pass, graph: &Graph| {
         let name = pass.name();

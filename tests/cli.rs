@@ -124,6 +124,7 @@ fn calls_that_are_wrong() {
     check("no-such-command", "inspct model.onnx", 2);
     check("two-models", &format!("{CNN} other.onnx --budget 1GiB"), 2);
     check("no-such-operator", &format!("{FOUR_LAYERS} --planner tflms{{n-tensors=1,incl-types=Rela}}"), 2);
+    check("no-such-operator-of-a-pass", &format!("opt {FOUR_LAYERS} -p swap{{incl-types=Rela}}"), 2);
     check(
         "no-such-node",
         &format!("{FOUR_LAYERS} --planner tflms{{n-tensors=1,starting-op-names=relu5}}"),

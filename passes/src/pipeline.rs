@@ -139,6 +139,11 @@ impl<'p> Pipeline<'p> {
         self.steps.iter().map(|step| step.pass)
     }
 
+    /// The options that the calls of the pass of this name set.
+    pub fn options_of(&self, pass: &str) -> impl Iterator<Item = &CallOptions> {
+        self.steps.iter().filter(move |step| step.pass.name() == pass).map(|step| &step.options)
+    }
+
     /// The broadest kind among the passes.
     pub fn kind(&self) -> PassKind {
         self.passes().map(|pass| pass.kind()).max().unwrap_or(PassKind::Memory)
