@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import gc
 import logging
 import re
@@ -144,6 +146,96 @@ def test_a_backward_pass_that_runs_twice_adds_its_gradients() -> None:
     once = model.layers[0].weight.grad.clone()
     loss.backward()
     assert torch.equal(model.layers[0].weight.grad, 2 * once)
+
+
+# Habits of loops. Where `aot_eager` is wrong itself, eager is the measure.
+
+
+def grown(model: nn.Module, how: Any, feed: Any) -> list[torch.Tensor]:
+    """The parameters after two steps; `feed(call, i)` gives the loss of step i, and may do what loops do before the backward pass."""
+    model = copy.deepcopy(model)
+    call, optimizer = how(model), torch.optim.SGD(model.parameters(), 0.1)
+    for i in range(2):
+        optimizer.zero_grad()
+        torch.manual_seed(i)
+        feed(call, i).backward()
+        optimizer.step()
+    return [value.detach().clone() for value in model.state_dict().values()]
+
+
+def assert_as_in_eager(model: nn.Module, feed: Any) -> None:
+    want = grown(model, lambda module: module, feed)
+    for budget in ("0.7x", "smallest"):
+        torch._dynamo.reset()
+        how = functools.partial(torch.compile, backend=lmsc_backend.backend, options={"budget": budget})
+        try:
+            found = grown(model, how, feed)
+        except lmsc.Refusal:
+            continue
+        for one, other in zip(want, found, strict=True):
+            torch.testing.assert_close(other, one)
+
+
+class Bent(Layers):
+    """Its first operators keep nothing of the input for the backward pass."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x.sigmoid().sign() * 0.5 + x.cos())
+
+
+@pytest.mark.parametrize("way", ["in place", "behind autograd"])
+def test_a_batch_that_is_filled_anew_before_the_backward_pass_is_not_read_again(way: str) -> None:
+    batch = torch.empty(128, 64)
+    memory = batch.numpy()
+
+    def feed(call: Any, i: int) -> torch.Tensor:
+        batch.copy_(rows(i))
+        loss = call(batch).square().mean()
+        if way == "in place":
+            batch.copy_(rows(i + 1))
+        else:
+            memory[:] = 0
+        return loss
+
+    assert_as_in_eager(Bent(), feed)
+
+
+@pytest.mark.parametrize("way", ["in place", "behind autograd"])
+def test_a_result_that_the_caller_changes_before_the_backward_pass_is_not_read_again(way: str) -> None:
+    class Scores(Layers):
+        def forward(self, x: torch.Tensor) -> Any:
+            scores = super().forward(x) * 2.0
+            return nn.functional.cross_entropy(scores, torch.arange(len(x)) % 5), scores
+
+    def feed(call: Any, i: int) -> torch.Tensor:
+        loss, scores = call(rows(i))
+        (scores if way == "in place" else scores.data).add_(3.0)
+        return loss
+
+    assert_as_in_eager(Scores(), feed)
+
+
+def test_a_counter_that_the_step_advances_has_the_value_of_the_forward_pass_in_the_backward_pass() -> None:
+    """PyTorch's own partitioner computes it again from the counter that has advanced."""
+
+    class Counting(Layers):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("steps", torch.zeros((), dtype=torch.long))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.steps += 1
+            return super().forward(x) / self.steps
+
+    assert_as_in_eager(Counting(), lambda call, i: call(rows(i)).square().mean())
+
+
+def test_ragged_rows_are_planned() -> None:
+    def feed(call: Any, i: int) -> torch.Tensor:
+        ragged = torch.nested.nested_tensor([rows(i, 50), rows(i + 1, 90)], layout=torch.jagged)
+        return call(ragged).values().square().mean()
+
+    assert_as_in_eager(nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 64)), feed)
 
 
 # Budgets, options, refusals.

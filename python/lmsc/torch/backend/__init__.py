@@ -56,8 +56,10 @@ class _Compilation:
     def __init__(self, options: Options):
         self.options = options
         self.plans: list[Plan] = []
+        self.lasting: set[int] = set()
 
     def compiled(self, graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        self.lasting = {place for place, node in enumerate(graph.graph.find_nodes(op="placeholder")) if _is_of_a_module(node)}
         how = aot_autograd(
             fw_compiler=self._run, bw_compiler=self._run, inference_compiler=self._inference, partition_fn=self._partition
         )
@@ -73,7 +75,7 @@ class _Compilation:
 
     def _partition(self, joint: fx.GraphModule, _inputs: Any, *, num_fwd_outputs: int, **_: Any) -> tuple[fx.GraphModule, fx.GraphModule]:
         ends = Ends(*_extract_fwd_bwd_outputs(joint, num_fwd_outputs=num_fwd_outputs))
-        written = planned(joint, ends, self.options, self._name())
+        written = planned(joint, ends, self.options, self._name(), self.lasting)
         self._keep(written.plan)
         return written.forward, written.backward
 
@@ -81,13 +83,18 @@ class _Compilation:
         """AOTAutograd calls no partitioner for a graph without a backward pass."""
         outputs = list(next(iter(graph.graph.find_nodes(op="output"))).args[0])
         ends = Ends(outputs, [], [None] * len(outputs), [])
-        written = planned(graph, ends, self.options, self._name())
+        written = planned(graph, ends, self.options, self._name(), self.lasting)
         self._keep(written.plan)
         return self._run(written.forward, inputs)
 
     def _keep(self, plan: Plan) -> None:
         self.plans.append(plan)
         _PLANS[next(_count)] = weakref.ref(plan)
+
+
+def _is_of_a_module(node: fx.Node) -> bool:
+    """Whether an input of Dynamo's graph is a parameter or a buffer: it keeps its address, and no loop fills it anew."""
+    return node.meta.get("tensor_dict", {}).get("_dynamo_static_input_type") is not None
 
 
 def _boxed(graph: fx.GraphModule, _inputs: Any = None) -> Callable[..., Any]:

@@ -21,7 +21,10 @@ _UNKNOWN_EXTENT = 4096
 
 def number(size: Any) -> int:
     """The size; of a symbol the one of the batch for which the graph was traced."""
-    return size if isinstance(size, int) else int(optimization_hint(size, fallback=_UNKNOWN_EXTENT))
+    if isinstance(size, int):
+        return size
+    # The length of a ragged dimension is no number; the tensors that hold its rows have sizes of their own.
+    return _UNKNOWN_EXTENT if size.node.is_nested_int() else int(optimization_hint(size, fallback=_UNKNOWN_EXTENT))
 
 
 def tensors(value: Any) -> list[torch.Tensor]:

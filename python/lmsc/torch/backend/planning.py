@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import json
 import logging
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from torch._functorch.partitioners import is_rng_op
 from ... import _lmsc
 from ..._lmsc import InputError, Refusal
 from .check import Checker, Unsound, peak
-from .costs import Target
+from .costs import Target, bytes_of
 from .problem import Problem, device_of
 from .write import Ends, Writer
 
@@ -110,8 +111,8 @@ class Written:
     backward: fx.GraphModule
 
 
-def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str) -> Written:
-    """The graphs that compute what the joint graph computes, within the budget; checked.
+def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str, lasting: Set[int] = frozenset()) -> Written:
+    """The graphs that compute what the joint graph computes, within the budget; checked. `lasting`: as of `Problem`.
 
     Raises:
         Refusal: No plan keeps within the budget.
@@ -120,7 +121,7 @@ def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str) -> W
     _one_plan_a_size(joint.graph)
     joint.graph.eliminate_dead_code()
     target = options.machine(device_of(joint.graph))
-    problem = Problem(joint.graph, ends.forward, ends.forward_descriptions, target)
+    problem = Problem(joint.graph, ends.forward, ends.forward_descriptions, target, lasting)
     instance, named = problem.instance()
     answer = _ask(instance, problem, options, name)
     forward, backward = Writer(joint, problem, answer["plan"], named, ends).write()
@@ -197,8 +198,10 @@ def _symbols(graph: fx.Graph) -> bool:
 
 def _one_plan_a_size(graph: fx.Graph) -> None:
     """Ties the graph to the sizes for which it was traced: for others PyTorch compiles, and lmsc plans, anew."""
-    for node in graph.find_nodes(op="placeholder"):
-        value = node.meta.get("val")
+    values = [node.meta.get("val") for node in graph.find_nodes(op="placeholder")]
+    empty = {str(extent) for value in values if isinstance(value, torch.Tensor) and bytes_of(value) == 0 for extent in value.shape}
+    for value in values:
         for size_ in (value,) if isinstance(value, torch.SymInt) else getattr(value, "shape", ()):
-            if isinstance(size_, torch.SymInt) and size_.node.has_hint():
+            # Of tensors without bytes only the shape counts: PyTorch keeps the lengths of ragged rows so. They may not be tied.
+            if isinstance(size_, torch.SymInt) and size_.node.has_hint() and not size_.node.is_nested_int() and str(size_) not in empty:
                 int(size_)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import fx
-from torch._functorch._aot_autograd.descriptors import InputMutationAOTOutput
+from torch._functorch._aot_autograd.descriptors import BufferAOTInput, InputMutationAOTOutput, ParamAOTInput
 from torch._functorch._aot_autograd.utils import _is_tangent
 from torch._functorch.partitioners import is_rng_op
 from torch._prims_common import is_non_overlapping_and_dense_or_false
@@ -122,7 +122,10 @@ class Op:
 class Problem:
     """Storages of a graph and the operators over them, the forward pass first."""
 
-    def __init__(self, graph: fx.Graph, forward_outputs: Sequence[Any], descriptions: Sequence[Any], target: Target):
+    def __init__(
+        self, graph: fx.Graph, forward_outputs: Sequence[Any], descriptions: Sequence[Any], target: Target, lasting: Set[int] = frozenset()
+    ):
+        """`lasting` are the inputs, by their place in Dynamo's graph, that are parameters or buffers."""
         self.graph, self.target = graph, target
         self.bytes: list[int] = []
         self.owner: list[fx.Node] = []  # by storage, the node that makes it
@@ -139,6 +142,7 @@ class Problem:
         self._give_storages(order)
         self.changed = self._changed(order)
         self.pinned = {self.storage[node] for node in self.forward_outputs if node in self.storage and node not in self.mutated}
+        self.foreign = self._foreign(lasting)
         self.ops = self._operators(order)
 
     # Which nodes are of the forward pass.
@@ -229,6 +233,18 @@ class Problem:
         written = {operand for node in writing for operand in changed_operands(node)}
         return self._storages(written) | self._storages(self.mutated.values())
 
+    def _foreign(self, lasting: Set[int]) -> set[int]:
+        """The storages that the caller may write to before the backward pass, because the step's own backward pass does not read them.
+
+        These are arguments of the call and results of the forward pass: a loop may fill its batch anew, or scale the scores that it got.
+        """
+        inputs = self.graph.find_nodes(op="placeholder")
+        if not any(_is_tangent(node) for node in inputs):
+            return set()
+        arguments = self._storages(node for node in inputs if not _is_tangent(node) and not _is_lasting(node, lasting))
+        late = (node for node in self.graph.nodes if node not in self.forward and node.op == "call_function" and not is_view(node))
+        return (arguments | self.pinned) - self._storages(operand for node in late for operand in node.all_input_nodes)
+
     def _counted(self, storages: Iterable[int]) -> tuple[int, ...]:
         """Those of which the problem must know: what is resident and never changes only takes its bytes."""
         return tuple(sorted({s for s in storages if s not in self.resident or s in self.changed}))
@@ -273,7 +289,8 @@ class Problem:
         makes = tuple(sorted({s for s in made if s is not None} - set(reads)))
         changes = self._counted(self._storages(changed_operands(node))) if writes else ()
         moved = sum(self.bytes[s] for s in self._storages(node.all_input_nodes) | set(makes))
-        again = runs_again(node) and not self.pinned.intersection(makes)
+        foreign = phase == 0 and not self.foreign.isdisjoint(self._storages(node.all_input_nodes))
+        again = runs_again(node) and not foreign and not self.pinned.intersection(makes)
         return Op("run", node, phase, self.target.seconds(node, moved), reads, makes, changes, again)
 
     # What the planner is asked.
@@ -333,6 +350,14 @@ class Problem:
             "swappable": at(s for s in named if self.may_leave(s)),
         }
         return json.dumps(instance), named
+
+
+def _is_lasting(node: fx.Node, lasting: Set[int]) -> bool:
+    """Whether the input is a parameter or a buffer, or a tensor inside of one."""
+    description = node.meta.get("desc")
+    while hasattr(description, "base"):
+        description = description.base
+    return isinstance(description, (ParamAOTInput, BufferAOTInput)) or getattr(description, "idx", None) in lasting
 
 
 def device_of(graph: fx.Graph) -> torch.device:
