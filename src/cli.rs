@@ -13,7 +13,7 @@ use lmsc_plan::planners::{self, Options, PLANNERS, Planner, Scheduler};
 use lmsc_plan::target::BUILT_IN;
 use lmsc_plan::tflms::{self, Scope};
 
-use crate::budget::{Budget, BudgetRange};
+use crate::budget::{Budget, BudgetRange, Goal};
 use crate::{Code, DEFAULT_PLANNER, Error, device};
 
 /// Fits the training step of an ONNX model into a device-memory budget.
@@ -237,9 +237,10 @@ pub enum StateArg {
 pub struct PlanArgs {
     /// Device memory of the whole step: inputs, parameters, state, activations, gradients, and on a GPU constants of kernels. Bytes,
     /// such as 16GiB; a share of the target's memory, such as 90% (with --target auto: of the free memory); or a share of the step's
-    /// own peak, such as 0.7x.
+    /// own peak, such as 0.7x. The other way round: `smallest`, or `3% slower` for the smallest memory whose plan takes at most that
+    /// much longer than the step without a limit (several budgets are tried).
     #[arg(long, value_name = "BUDGET")]
-    pub budget: Option<Budget>,
+    pub budget: Option<Goal>,
     /// Host memory for swapped tensors, including variables kept there between steps: bytes, or a share of the target's host
     /// memory, such as 50%. [default: the host memory of the target]
     #[arg(long, value_name = "BUDGET")]

@@ -7,7 +7,7 @@ use lmsc_onnx::{Dims, Model};
 use lmsc_passes::TFLMS;
 use lmsc_plan::planners::{PLANNERS, planner};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Goal};
 use crate::cli::{Addresses, CompileArgs, Device, Form, ModelArgs, StateArg};
 use crate::emit::{Emitted, Says, check_not_read, check_target};
 use crate::proof::Written;
@@ -21,6 +21,7 @@ const UNNAMED: &str = "<bytes>";
 /// Without a [budget](Compiler::budget) nothing is planned and the step stays as it was read. Nothing is printed.
 ///
 /// ```
+/// use lmsc::budget::Budget;
 /// use lmsc::{Compiler, Device};
 ///
 /// let step = "step (float[2] x, float[2] w) => (float[] loss, float[2] w_new) {
@@ -31,7 +32,7 @@ const UNNAMED: &str = "<bytes>";
 ///     [gradient] float[2] g = Mul(d, x)
 ///     [update] float[2] w_new = Sub(w, g) updates (w as w_new)
 /// }";
-/// let compiled = Compiler::from_bytes(step).target("host").budget("1KiB".parse()?).compile()?;
+/// let compiled = Compiler::from_bytes(step).target("host").budget("1KiB".parse::<Budget>()?).compile()?;
 /// assert!(compiled.report.after.peak <= 1024);
 ///
 /// let mut session = compiled.session(Device::Host)?;
@@ -103,9 +104,9 @@ impl Compiler {
         self
     }
 
-    /// Device memory that the whole step may use.
-    pub fn budget(mut self, budget: Budget) -> Compiler {
-        self.args.plan.budget = Some(budget);
+    /// Device memory that the whole step may use, or the smallest with which it keeps to a bound on time.
+    pub fn budget(mut self, budget: impl Into<Goal>) -> Compiler {
+        self.args.plan.budget = Some(budget.into());
         self
     }
 

@@ -21,7 +21,7 @@ from torch._functorch.partitioners import is_rng_op
 from torch._prims_common import is_non_overlapping_and_dense_or_false
 from torch.utils._pytree import tree_leaves, tree_map
 
-from .costs import Target, bytes_of, number, tensors
+from .costs import Target, bytes_of, bytes_of_result, number, tensors
 
 aten = torch.ops.aten
 
@@ -180,7 +180,7 @@ class Problem:
         """A new storage for the tensor; None for what takes no memory of the device."""
         if not isinstance(tensor, torch.Tensor) or tensor.device.type != self.device.type or bytes_of(tensor) == 0:
             return None
-        self.bytes.append(bytes_of(tensor))
+        self.bytes.append(bytes_of_result(node, tensor))
         self.owner.append(node)
         return len(self.bytes) - 1
 
@@ -196,7 +196,8 @@ class Problem:
         value = node.meta.get("val")
         if not isinstance(value, torch.Tensor):
             return
-        key = value.untyped_storage()._cdata if value.layout == torch.strided else id(value)
+        # A gradient may leave, and then comes back alone: it has a storage of its own.
+        key = value.untyped_storage()._cdata if value.layout == torch.strided and not _is_tangent(node) else id(value)
         if key not in inputs:
             inputs[key] = self._new(node, value)
         self._set(node, inputs[key])
