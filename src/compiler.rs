@@ -21,7 +21,6 @@ const UNNAMED: &str = "<bytes>";
 /// Without a [budget](Compiler::budget) nothing is planned and the step stays as it was read. Nothing is printed.
 ///
 /// ```
-/// use lmsc::budget::Budget;
 /// use lmsc::{Compiler, Device};
 ///
 /// let step = "step (float[2] x, float[2] w) => (float[] loss, float[2] w_new) {
@@ -32,7 +31,7 @@ const UNNAMED: &str = "<bytes>";
 ///     [gradient] float[2] g = Mul(d, x)
 ///     [update] float[2] w_new = Sub(w, g) updates (w as w_new)
 /// }";
-/// let compiled = Compiler::from_bytes(step).target("host").budget("1KiB".parse::<Budget>()?).compile()?;
+/// let compiled = Compiler::from_bytes(step).target("host").budget("1KiB".parse()?).compile()?;
 /// assert!(compiled.report.after.peak <= 1024);
 ///
 /// let mut session = compiled.session(Device::Host)?;
@@ -105,8 +104,8 @@ impl Compiler {
     }
 
     /// Device memory that the whole step may use, or the smallest with which it keeps to a bound on time.
-    pub fn budget(mut self, budget: impl Into<Goal>) -> Compiler {
-        self.args.plan.budget = Some(budget.into());
+    pub fn budget(mut self, budget: Goal) -> Compiler {
+        self.args.plan.budget = Some(budget);
         self
     }
 
