@@ -116,6 +116,80 @@ impl fmt::Display for Budget {
     }
 }
 
+/// How much memory a step may use: a budget, or the smallest with which its plan keeps to a bound on time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// At most this much memory, as fast as a plan can be.
+    Budget(Budget),
+    /// The smallest memory for which there is a plan: `smallest`.
+    Smallest,
+    /// The smallest memory found whose plan takes at most this share longer than the step without a limit: `3% slower`.
+    Slower(Share),
+}
+
+impl Goal {
+    /// The longest makespan that the goal allows, where the step without a limit takes `nanos`.
+    pub(crate) fn longest(self, nanos: u64) -> u64 {
+        match self {
+            Goal::Slower(share) => nanos.saturating_add(share.of(Bytes(nanos)).0),
+            Goal::Budget(_) | Goal::Smallest => u64::MAX,
+        }
+    }
+}
+
+/// Budgets that are tried for a goal: each halves the interval, so the result is within 1/256 of it. One more would take one more search.
+const TRIES: u32 = 8;
+
+/// The smallest of the tried budgets between `least` and `most` that `keeps` accepts; `most` if it accepts none.
+///
+/// Times of plans need not fall as budgets grow, so a smaller budget can exist that would be accepted, too.
+pub(crate) fn smallest_budget(least: u64, most: u64, mut keeps: impl FnMut(u64) -> bool) -> u64 {
+    if least >= most || keeps(least) {
+        return least.min(most);
+    }
+    let (mut below, mut found) = (least, most);
+    for _ in 0..TRIES {
+        let middle = below + (found - below) / 2;
+        if middle == below {
+            break;
+        }
+        if keeps(middle) {
+            found = middle;
+        } else {
+            below = middle;
+        }
+    }
+    found
+}
+
+impl FromStr for Goal {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Goal, String> {
+        if text == "smallest" {
+            return Ok(Goal::Smallest);
+        }
+        let Some(share) = text.strip_suffix("slower") else {
+            return text.parse().map(Goal::Budget).map_err(|why: String| {
+                format!("{why}, or a goal: `smallest`, or the smallest memory that makes the step at most `3% slower`")
+            });
+        };
+        let number =
+            share.trim_end().strip_suffix('%').and_then(|number| Share::parse(number.trim(), WHOLE / 100));
+        number.map(Goal::Slower).ok_or_else(|| format!("`{text}` is no share of the time; write `3% slower`"))
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Goal::Budget(budget) => budget.fmt(f),
+            Goal::Smallest => f.write_str("smallest"),
+            Goal::Slower(share) => write!(f, "{} slower", Budget::OfMemory(share)),
+        }
+    }
+}
+
 /// One budget, or two with `..` between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetRange {
@@ -188,6 +262,32 @@ mod tests {
             "lots".parse::<Budget>().unwrap_err(),
             "`lots` is no budget; write bytes (16GiB), a share of the memory (90%) or of the step's own peak (0.7x)"
         );
+    }
+
+    #[test]
+    fn a_goal_is_a_budget_or_a_bound_on_time() {
+        let goal = |text: &str| text.parse::<Goal>();
+        assert_eq!(goal("0.7x").unwrap().to_string(), "0.7x");
+        assert_eq!(goal("smallest"), Ok(Goal::Smallest));
+        for text in ["3% slower", "3%slower", " 3 %  slower"] {
+            assert_eq!(goal(text).unwrap().to_string(), "3% slower");
+        }
+        assert_eq!(goal("2.5% slower").unwrap().longest(1000), 1025);
+        assert_eq!(goal("0% slower").unwrap().longest(1000), 1000);
+        assert_eq!(goal("300% slower").unwrap().longest(1000), 4000);
+        for text in ["slower", "3 slower", "-3% slower", "x% slower", "smaller"] {
+            assert!(goal(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_smallest_budget_is_found_within_a_256th() {
+        for wanted in [10, 11, 500, 999, 1000] {
+            let found = smallest_budget(10, 1000, |budget| budget >= wanted);
+            assert!(found >= wanted && found <= wanted + 4, "{found} for {wanted}");
+        }
+        assert_eq!(smallest_budget(10, 1000, |_| false), 1000);
+        assert_eq!(smallest_budget(10, 10, |_| false), 10);
     }
 
     #[test]

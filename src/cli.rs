@@ -13,7 +13,7 @@ use lmsc_plan::planners::PLANNERS;
 use lmsc_plan::target::BUILT_IN;
 use lmsc_plan::tflms::{self, Scope};
 
-use crate::budget::{Budget, BudgetRange};
+use crate::budget::{Budget, BudgetRange, Goal};
 use crate::planner::PlannerCall;
 use crate::{Code, DEFAULT_PLANNER, Error, device};
 
@@ -331,9 +331,10 @@ impl SearchArgs {
 pub struct PlanArgs {
     /// Device memory of the whole step: inputs, parameters, state, activations, gradients, and on a GPU constants of kernels. Bytes,
     /// such as 16GiB; a share of the target's memory, such as 90% (with --target auto: of the free memory); or a share of the step's
-    /// own peak, such as 0.7x.
+    /// own peak, such as 0.7x. The other way round: `smallest`, or `3% slower` for the smallest memory whose plan takes at most that
+    /// much longer than the step without a limit (several budgets are tried).
     #[arg(long, value_name = "BUDGET")]
-    pub budget: Option<Budget>,
+    pub budget: Option<Goal>,
     /// The machine.
     #[command(flatten)]
     pub machine: MachineArgs,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lmsc_onnx::{Dims, Model};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Goal};
 use crate::cli::{Addresses, CompileArgs, Device, Form, ModelArgs, StateArg};
 use crate::emit::{Emitted, Says, check_not_read, check_target};
 use crate::planner::called;
@@ -103,8 +103,8 @@ impl Compiler {
         self
     }
 
-    /// Device memory that the whole step may use.
-    pub fn budget(mut self, budget: Budget) -> Compiler {
+    /// Device memory that the whole step may use, or the smallest with which it keeps to a bound on time.
+    pub fn budget(mut self, budget: Goal) -> Compiler {
         self.args.plan.budget = Some(budget);
         self
     }

@@ -50,7 +50,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use budget::Budget;
+use budget::{Budget, Goal, smallest_budget};
 pub use check::check_file;
 pub use cli::{Addresses, Device, Form};
 use cli::{BindingArgs, CompileArgs, MachineArgs, PlanArgs};
@@ -487,12 +487,37 @@ pub(crate) fn with_budgets(
     Ok(PassCx { budget, constants, host_budget: host_budget.map(of_host).transpose()?, ..machine })
 }
 
+/// The budget of a goal: for a bound on time the smallest of several that are tried.
+fn budget_for(goal: Goal, graph: &Graph, named: &str, cx: &PassCx) -> Result<Budget, Error> {
+    if let Goal::Budget(budget) = goal {
+        return Ok(budget);
+    }
+    let cx = with_budgets(
+        PassCx { order: None, given: None, ..cx.clone() },
+        graph,
+        Some(Budget::Bytes(UNLIMITED)),
+        None,
+    )?;
+    let bridge = plan::before_planning(&mut graph.clone(), &cx)?;
+    let planner = planner::called(named)?.of_problems()?;
+    let planned = |bytes: u64| service::plan(&question(&bridge.problem, planner, Bytes(bytes), &cx));
+    let most = service::peak(&question(&bridge.problem, planner, Bytes::ZERO, &cx));
+    let unlimited = planned(most).map_or_else(|_| bridge.problem.compute_nanos(), |plan| plan.nanos());
+    let longest = goal.longest(unlimited);
+    let least = Floors::of(&bridge.problem).recomputation;
+    let bytes =
+        smallest_budget(least, most, |bytes| planned(bytes).is_ok_and(|plan| plan.nanos() <= longest));
+    Ok(Budget::Bytes(Bytes(bytes.saturating_add(cx.constants.0))))
+}
+
+/// A budget so large that nothing has to leave, and the order does not change.
+const UNLIMITED: Bytes = Bytes(1 << 60);
+
 /// The smallest budget for which the step is known to need no copies, without the constants of kernels: with
 /// addresses, including alignment and gaps.
 pub(crate) fn step_peak(graph: &Graph, cx: &PassCx) -> Bytes {
     let counted = cx.memory(graph).peak();
-    // With a budget this large, the order does not change.
-    let as_it_is = PassCx { budget: Some(Bytes(1 << 60)), order: None, given: None, ..cx.clone() };
+    let as_it_is = PassCx { budget: Some(UNLIMITED), order: None, given: None, ..cx.clone() };
     match plan::before_planning(&mut graph.clone(), &as_it_is) {
         Ok(bridge) => {
             let planner = planner(DEFAULT_PLANNER).expect("it is registered");
@@ -515,7 +540,8 @@ fn pass_cx(args: &PlanArgs, machine: PassCx, graph: &Graph) -> Result<PassCx, Er
     }
     let PassCx { target, profile, workspaces, least_workspaces, .. } = machine;
     let machine = PassCx { target, profile, workspaces, least_workspaces, ..args.pass_cx() };
-    let cx = with_budgets(machine, graph, args.budget, args.machine.host_budget)?;
+    let budget = args.budget.map(|goal| budget_for(goal, graph, planner, &machine)).transpose()?;
+    let cx = with_budgets(machine, graph, budget, args.machine.host_budget)?;
     match &args.given {
         Some(path) => stated(given_plan(path)?.applied(cx)),
         None => Ok(cx),

@@ -13,15 +13,15 @@ use lmsc_plan::{Cause, Floors, Needs, Reach, Refusal, Smallest};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::budget::Budget;
+use crate::budget::{Goal, smallest_budget};
 use crate::planner::called;
 use crate::{Code, DEFAULT_PLANNER, Error};
 
 /// What is asked of a problem.
 #[derive(Clone, Debug)]
 pub struct ProblemQuestion {
-    /// The memory that the step may use; without one, the smallest for which there is a plan.
-    pub budget: Option<Budget>,
+    /// The memory that the step may use.
+    pub goal: Goal,
     /// Bytes of the budget that the problem does not contain: parameters and inputs that others hold throughout.
     pub resident: Bytes,
     /// The memory of which a budget in percent is a share.
@@ -65,26 +65,39 @@ pub fn plan_problem(text: &str, asked: &ProblemQuestion, watch: &Arc<Watch>) -> 
     let resident = asked.resident;
     let as_it_is = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0);
     let peak = || Bytes(as_it_is.saturating_add(resident.0));
-    let budget = match asked.budget {
-        Some(budget) => budget.bytes(asked.device, peak),
-        None => Bytes(Floors::of(problem).recomputation.saturating_add(resident.0)),
+    let least = Floors::of(problem).recomputation;
+    let question = |bytes: u64| -> Result<Question<'_>, Error> {
+        let request = Request {
+            granularity: Granularity::Whole,
+            recompute: true,
+            effort: asked.effort,
+            watch: Some(watch),
+            ..Request::new(problem, bytes)
+        };
+        Ok(Question {
+            planner: called(DEFAULT_PLANNER)?.of_problems()?,
+            parameters: Parameters::default(),
+            request,
+            space: Space::Counted,
+            or_pages: None,
+            or_as_it_is: false,
+            host_bytes: asked.host.0,
+        })
     };
-    let request = Request {
-        granularity: Granularity::Whole,
-        recompute: true,
-        effort: asked.effort,
-        watch: Some(watch),
-        ..Request::new(problem, budget.0.saturating_sub(resident.0))
+    let budget = match asked.goal {
+        Goal::Budget(budget) => budget.bytes(asked.device, peak),
+        Goal::Smallest => Bytes(least.saturating_add(resident.0)),
+        Goal::Slower(_) => {
+            let longest = asked.goal.longest(problem.compute_nanos());
+            let asking = question(0)?;
+            let keeps = |budget: u64| {
+                let request = Request { budget, ..asking.request };
+                service::plan(&Question { request, ..asking }).is_ok_and(|planned| planned.nanos() <= longest)
+            };
+            Bytes(smallest_budget(least, as_it_is, keeps).saturating_add(resident.0))
+        }
     };
-    let question = Question {
-        planner: called(DEFAULT_PLANNER)?.of_problems()?,
-        parameters: Parameters::default(),
-        request,
-        space: Space::Counted,
-        or_pages: None,
-        or_as_it_is: false,
-        host_bytes: asked.host.0,
-    };
+    let question = question(budget.0.saturating_sub(resident.0))?;
     // Resident bytes may take more than the budget although the problem needs nothing.
     let planned = if budget < resident { None } else { Some(service::plan(&question)) };
     match planned {
@@ -183,10 +196,9 @@ mod tests {
         )
     }
 
-    fn asked(budget: Option<&str>) -> Result<ProblemPlan, Error> {
-        let budget = budget.map(|text| text.parse().unwrap());
+    fn asked(goal: &str) -> Result<ProblemPlan, Error> {
         let question = ProblemQuestion {
-            budget,
+            goal: goal.parse().unwrap(),
             resident: Bytes(500),
             device: Bytes(10_000),
             host: Bytes(1 << 30),
@@ -197,23 +209,23 @@ mod tests {
 
     #[test]
     fn resident_bytes_are_part_of_the_budget_and_of_the_peak() {
-        let fits = asked(Some("4510")).unwrap();
+        let fits = asked("4510").unwrap();
         assert_eq!((fits.as_it_is_bytes, fits.peak_bytes, fits.out_bytes), (4510, 4510, 0));
         assert_eq!(fits.plan["space"], "counted");
-        let tight = asked(Some("3600")).unwrap();
+        let tight = asked("3600").unwrap();
         assert!(tight.peak_bytes <= 3600 && tight.out_bytes + tight.again_ns > 0, "{tight:?}");
-        assert_eq!(asked(Some("36%")).unwrap().budget_bytes, 3600);
-        assert_eq!(asked(Some("0.9x")).unwrap().budget_bytes, 4059);
+        assert_eq!(asked("36%").unwrap().budget_bytes, 3600);
+        assert_eq!(asked("0.9x").unwrap().budget_bytes, 4059);
     }
 
     #[test]
     fn the_smallest_budget_is_the_one_that_a_refusal_names() {
-        let smallest = asked(None).unwrap();
-        let refused = asked(Some(&(smallest.budget_bytes - 1).to_string())).unwrap_err();
+        let smallest = asked("smallest").unwrap();
+        let refused = asked(&(smallest.budget_bytes - 1).to_string()).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Refusal);
         let named = refused.refusal().and_then(Refusal::smallest_budget).unwrap();
         assert_eq!(named.bytes.0, smallest.budget_bytes);
-        let below = asked(Some("499")).unwrap_err();
+        let below = asked("499").unwrap_err();
         assert_eq!(
             below.refusal().and_then(Refusal::smallest_budget).unwrap().bytes.0,
             smallest.budget_bytes
@@ -221,9 +233,27 @@ mod tests {
     }
 
     #[test]
+    fn a_slower_plan_takes_fewer_bytes_and_keeps_to_its_time() {
+        let (still, slower, smallest) =
+            (asked("0% slower").unwrap(), asked("60% slower").unwrap(), asked("smallest").unwrap());
+        assert!(
+            still.makespan_ns <= still.compute_ns && still.budget_bytes <= still.as_it_is_bytes,
+            "{still:?}"
+        );
+        assert!(slower.makespan_ns <= slower.compute_ns * 8 / 5, "{slower:?}");
+        assert!(slower.budget_bytes <= still.budget_bytes && slower.budget_bytes >= smallest.budget_bytes);
+        assert_eq!(asked("100000% slower").unwrap().budget_bytes, smallest.budget_bytes);
+    }
+
+    #[test]
     fn a_text_that_is_no_instance_is_the_callers_fault() {
-        let question =
-            ProblemQuestion { budget: None, resident: Bytes(0), device: Bytes(0), host: Bytes(0), effort: 0 };
+        let question = ProblemQuestion {
+            goal: Goal::Smallest,
+            resident: Bytes(0),
+            device: Bytes(0),
+            host: Bytes(0),
+            effort: 0,
+        };
         let error = plan_problem("{}", &question, &Arc::default()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
     }

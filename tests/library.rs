@@ -30,7 +30,7 @@ fn tiny(name: &str) -> Compiler {
         .dim("batch", 8)
 }
 
-fn budget(text: &str) -> lmsc::budget::Budget {
+fn budget(text: &str) -> lmsc::budget::Goal {
     text.parse().unwrap()
 }
 

@@ -185,7 +185,7 @@ def compile(
         state: Inputs that are kept from step to step, and the outputs that are their next values. `X` and `X_new` are found without.
         no_state: Inputs and outputs that are not kept, whatever their names.
         budget: Device memory that the step may use: bytes, `"8GiB"`, `"90%"` of the target's memory, or `"0.7x"` of the step's own
-            peak. None: nothing is planned.
+            peak; `"smallest"`, or `"3% slower"`: the smallest memory found whose plan takes at most that much longer. None: nothing is planned.
         host_budget: The same for host memory, for what leaves the device.
         target: The machine, of `targets()`; a path of a TOML file; or `auto` for a GPU of this machine. Default: `a100-pcie4`. A step
             that is to run on the host is planned for `host`.

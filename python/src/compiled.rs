@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use lmsc::budget::Goal;
 use lmsc::{Addresses, Compiler, Watch};
 use pyo3::prelude::*;
 
@@ -64,7 +65,7 @@ impl Options {
             compiler = compiler.no_state(name);
         }
         if let Some(text) = self.budget {
-            compiler = compiler.budget(budget(&text)?);
+            compiler = compiler.budget(text.parse::<Goal>().map_err(InputError::new_err::<String>)?);
         }
         if let Some(text) = self.host_budget {
             compiler = compiler.host_budget(budget(&text)?);

@@ -13,7 +13,7 @@ use crate::worker::without_lock;
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Asked {
-    budget: Option<String>,
+    budget: String,
     resident: u64,
     device: u64,
     host: u64,
@@ -23,9 +23,9 @@ pub(crate) struct Asked {
 /// The plan of the problem in the instance, as JSON.
 #[pyfunction]
 pub(crate) fn plan_problem(py: Python<'_>, instance: String, asked: Asked) -> PyResult<String> {
-    let budget = asked.budget.map(|text| text.parse().map_err(InputError::new_err::<String>)).transpose()?;
+    let goal = asked.budget.parse().map_err(InputError::new_err::<String>)?;
     let question = ProblemQuestion {
-        budget,
+        goal,
         resident: Bytes(asked.resident),
         device: Bytes(asked.device),
         host: Bytes(asked.host),

@@ -83,8 +83,8 @@ class TrainStep:
         loss_fn: The loss of the model's result and the target; None where the model returns the loss. See `export_step`.
         optimizer: A `torch.optim` optimizer over the model's parameters.
         example: `(input, …, target)`, or a dict of keyword arguments of the model. Only shapes and types matter.
-        budget: Device memory that the step may use: bytes, `"8GiB"`, `"90%"` of the target's memory, `"0.7x"` of the step's own peak;
-            None: nothing is planned.
+        budget: Device memory that the step may use: bytes, `"8GiB"`, `"90%"` of the target's memory, `"0.7x"` of the step's own peak,
+            `"smallest"`, or `"3% slower"`, the smallest memory found whose plan takes at most that much longer; None: nothing is planned.
         device: What runs it: `host`, or `cuda`, `cuda:1`, with `+graph` to replay steps.
         clip_grad_norm, accumulate, ema: As in `export_step`.
         seed: What dropout draws from. Default: torch's initial seed.

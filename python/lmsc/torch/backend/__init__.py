@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import logging
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,10 +18,12 @@ from torch import fx
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import _extract_fwd_bwd_outputs
 from torch.fx.graph import _BoxedCodeGen
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from ..._lmsc import Error
 from .check import Unsound
-from .planning import Options, Plan, planned
+from .planning import Options, Plan, Written, log, planned, size
+from .steps import Share, Step, step_of
 from .write import Ends
 
 __all__ = ["Plan", "Unsound", "backend", "plan", "plans"]
@@ -38,7 +39,7 @@ def backend(graph: fx.GraphModule, inputs: Sequence[Any], *, options: dict[str, 
     An error of lmsc is raised by the call of the graph, not from here: PyTorch would hide it in a report about its compiler.
     """
     try:
-        compilation = _Compilation(Options.of(options))
+        compilation = _Compilation(Options.of(options), step_of(options))
         run = compilation.compiled(graph, inputs)
     except Error as error:
         return torch._dynamo.disable(functools.partial(_refuse, error))
@@ -53,11 +54,14 @@ def _refuse(error: Error, *_: Any) -> Any:
 class _Compilation:
     """The compilation of one graph of Dynamo."""
 
-    def __init__(self, options: Options):
-        self.options = options
+    def __init__(self, options: Options, step: Step):
+        self.options, self.step = options, step
         self.plans: list[Plan] = []
+        self.lasting: dict[int, Any] = {}
 
     def compiled(self, graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        nodes = zip(graph.graph.find_nodes(op="placeholder"), inputs, strict=False)
+        self.lasting = {place: value for place, (node, value) in enumerate(nodes) if _is_of_a_module(node)}
         how = aot_autograd(
             fw_compiler=self._run, bw_compiler=self._run, inference_compiler=self._inference, partition_fn=self._partition
         )
@@ -65,29 +69,47 @@ class _Compilation:
 
     def _run(self, graph: fx.GraphModule, inputs: Any) -> Callable[..., Any]:
         run = _boxed(graph, inputs)
-        run._lmsc_plans = self.plans  # They are in force as long as the graph is there.
+        run._lmsc_plans, run._lmsc_step = self.plans, self.step  # They are in force as long as the graph is there.
         return run
 
-    def _name(self) -> str:
-        return f"graph {torch._guards.CompileContext.current_compile_id() or len(self.plans)}"
-
     def _partition(self, joint: fx.GraphModule, _inputs: Any, *, num_fwd_outputs: int, **_: Any) -> tuple[fx.GraphModule, fx.GraphModule]:
-        ends = Ends(*_extract_fwd_bwd_outputs(joint, num_fwd_outputs=num_fwd_outputs))
-        written = planned(joint, ends, self.options, self._name())
-        self._keep(written.plan)
+        written = self._written(joint, Ends(*_extract_fwd_bwd_outputs(joint, num_fwd_outputs=num_fwd_outputs)))
         return written.forward, written.backward
 
     def _inference(self, graph: fx.GraphModule, inputs: Any) -> Callable[..., Any]:
         """AOTAutograd calls no partitioner for a graph without a backward pass."""
         outputs = list(next(iter(graph.graph.find_nodes(op="output"))).args[0])
-        ends = Ends(outputs, [], [None] * len(outputs), [])
-        written = planned(graph, ends, self.options, self._name())
-        self._keep(written.plan)
+        written = self._written(graph, Ends(outputs, [], [None] * len(outputs), []))
         return self._run(written.forward, inputs)
+
+    def _written(self, graph: fx.GraphModule, ends: Ends) -> Written:
+        """The graphs of a plan that keeps within what the other graphs of the step leave of the budget."""
+        compile_id = torch._guards.CompileContext.current_compile_id()
+        frame = compile_id.frame_id if compile_id else None
+        storages = {value.untyped_storage()._cdata: value.untyped_storage().nbytes() for value in self.lasting.values() if _has_storage(value)}
+        earlier = self.step.held_before(frame, storages)
+        written = planned(graph, ends, self.options, f"graph {compile_id or len(self.plans)}", self.lasting.keys(), earlier)
+        self._keep(written.plan)
+        plan = written.plan
+        self.step.add(frame, plan, Share(plan.name, plan.peak, plan.as_it_is, plan.held, plan.gradients, storages))
+        if self.step.graphs() > 1:
+            log.info("%s is one of %d of its step, which together take at most %s", plan.name, self.step.graphs(), size(self.step.peak()))
+            if self.options.of_the_machine:
+                self.step.check(plan.budget)
+        return written
 
     def _keep(self, plan: Plan) -> None:
         self.plans.append(plan)
         _PLANS[next(_count)] = weakref.ref(plan)
+
+
+def _has_storage(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.layout == torch.strided and not is_traceable_wrapper_subclass(value)
+
+
+def _is_of_a_module(node: fx.Node) -> bool:
+    """Whether an input of Dynamo's graph is a parameter or a buffer: it keeps its address, and no loop fills it anew."""
+    return node.meta.get("tensor_dict", {}).get("_dynamo_static_input_type") is not None
 
 
 def _boxed(graph: fx.GraphModule, _inputs: Any = None) -> Callable[..., Any]:
@@ -122,9 +144,10 @@ def plan(model: torch.nn.Module, example: Any, budget: str | int, **options: Any
     example = example if isinstance(example, (list, tuple)) else (example,)
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
     found: list[Plan] = []
+    asked = {"budget": budget, **options}
 
     def planning(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-        run = backend(graph, inputs, options={"budget": budget, **options})
+        run = backend(graph, inputs, options=asked)
         found.extend(getattr(run, "_lmsc_plans", ()))
         return run
 

@@ -28,7 +28,7 @@ from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
 from torch.utils._pytree import tree_flatten_with_path, tree_leaves
 
 from ... import _lmsc
-from .costs import bytes_of
+from .costs import bytes_of_result
 
 aten = torch.ops.aten
 
@@ -288,7 +288,9 @@ class Checker:
             self.place += 1
             return number
         key = walk.key(node.target, node.args, node.kwargs)
-        number = self.forms.get(key) if node.target in _FORMS else self.table.known(*key)
+        number = self.table.known(*key)
+        if number is None:
+            number = self.forms.get(key)
         if number is None:
             raise Unsound(f"`{node.name}` ({node.target}) computes what the step does not")
         return number
@@ -417,7 +419,7 @@ class _Live:
         value = node.meta["val"]
         for place in storage[1]:
             value = value[place]
-        self.bytes[storage] = bytes_of(value)
+        self.bytes[storage] = bytes_of_result(node, value)
         self.now += self.bytes[storage]
         self.most = max(self.most, self.now)
 

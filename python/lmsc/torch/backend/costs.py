@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,10 @@ _UNKNOWN_EXTENT = 4096
 
 def number(size: Any) -> int:
     """The size; of a symbol the one of the batch for which the graph was traced."""
-    return size if isinstance(size, int) else int(optimization_hint(size, fallback=_UNKNOWN_EXTENT))
+    if isinstance(size, int):
+        return size
+    # The length of a ragged dimension is no number; the tensors that hold its rows have sizes of their own.
+    return _UNKNOWN_EXTENT if size.node.is_nested_int() else int(optimization_hint(size, fallback=_UNKNOWN_EXTENT))
 
 
 def tensors(value: Any) -> list[torch.Tensor]:
@@ -34,6 +38,24 @@ def bytes_of(tensor: torch.Tensor) -> int:
         return number(tensor.untyped_storage().nbytes())
     except (NotImplementedError, RuntimeError):  # A sparse tensor has none of its own.
         return number(tensor.numel()) * tensor.element_size()
+
+
+#: Losses whose sum or mean keeps the memory of the elements that it was made of.
+_KEEPS_ELEMENTS = {
+    torch.ops.aten.mse_loss.default,
+    torch.ops.aten.smooth_l1_loss.default,
+    torch.ops.aten.binary_cross_entropy.default,
+    torch.ops.aten.soft_margin_loss.default,
+}
+
+
+def bytes_of_result(node: fx.Node, tensor: torch.Tensor) -> int:
+    """The bytes of a storage that the operator makes for its result."""
+    bytes_ = bytes_of(tensor)
+    if node.target not in _KEEPS_ELEMENTS:
+        return bytes_
+    extents = torch.broadcast_shapes(*(operand.meta["val"].shape for operand in node.args[:2]))
+    return max(bytes_, math.prod(map(number, extents)) * tensor.element_size())
 
 
 def flop(node: fx.Node) -> float:

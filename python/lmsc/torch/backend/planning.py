@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import json
 import logging
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +17,7 @@ from torch._functorch.partitioners import is_rng_op
 from ... import _lmsc
 from ..._lmsc import InputError, Refusal
 from .check import Checker, Unsound, peak
-from .costs import Target
+from .costs import Target, bytes_of, tensors
 from .problem import Problem, device_of
 from .write import Ends, Writer
 
@@ -28,7 +30,8 @@ _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 class Options:
     """What `torch.compile(…, backend="lmsc", options={…})` takes."""
 
-    #: Bytes, with a unit or as a number, a share of the device's memory ("90%") or of the graph's own peak ("0.6x"), or "smallest".
+    #: Bytes, with a unit or as a number, a share of the device's memory ("90%") or of the graph's own peak ("0.6x"), "smallest", or
+    #: "3% slower": the smallest memory whose plan takes at most that much longer.
     budget: str
     #: The machine that plans are made for, as of `lmsc targets`; if left out, the device of the graph.
     target: str | None = None
@@ -43,7 +46,7 @@ class Options:
         if "budget" not in given:
             raise InputError(
                 'options={"budget": …} is missing: bytes ("20GiB"), a share of the device\'s memory ("90%") or of the graph\'s own '
-                'peak ("0.6x"), or "smallest"'
+                'peak ("0.6x"), "smallest", or "3% slower"'
             )
         unknown = sorted(set(given) - set(cls.__dataclass_fields__))
         if unknown:
@@ -54,6 +57,11 @@ class Options:
         if not isinstance(effort, int) or isinstance(effort, bool) or not 0 <= effort < 1 << 32:
             raise InputError(f"option effort={effort!r}: an effort is a whole number of percent")
         return cls(**{**given, "budget": str(given["budget"])})
+
+    @property
+    def of_the_machine(self) -> bool:
+        """Whether the budget is a number of bytes or a share of the device's: then it is that of all graphs of a step together."""
+        return self.budget != "smallest" and not self.budget.endswith(("x", "slower"))
 
     def machine(self, device: torch.device) -> Target:
         default = "host" if device.type == "cpu" else f"{device.type}:{device.index or 0}"
@@ -78,6 +86,11 @@ class Plan:
     seconds: float
     seconds_as_it_is: float
     target: str
+    #: The bytes that stay between the passes, results included, and those of the gradients.
+    held: int = 0
+    gradients: int = 0
+    #: The bytes of the budget that earlier graphs of the step hold.
+    earlier: int = 0
     symbolic: bool = False
 
     def __str__(self) -> str:
@@ -85,9 +98,10 @@ class Plan:
         copies = f"{len(self.out)} tensors ({size(sum(self.out))}) leave" if self.out else "nothing leaves"
         again = f"{sum(self.again.values())} operators run again" if self.again else "nothing runs again"
         slower = 100 * (self.seconds / self.seconds_as_it_is - 1) if self.seconds_as_it_is else 0.0
+        earlier = f" beside {size(self.earlier)} that earlier graphs of the step hold" if self.earlier else ""
         sizes = "; for the first sizes only" if self.symbolic else ""
         return (
-            f"{self.name}: {self.operators} operators within {size(self.budget)}, as they are {size(self.as_it_is)}: planned peak "
+            f"{self.name}: {self.operators} operators within {size(self.budget)}{earlier}, as they are {size(self.as_it_is)}: planned peak "
             f"{size(self.peak)}, of which {size(self.resident)} are parameters and inputs; {copies}, {again}; modelled {slower:.1f} % "
             f"slower on {self.target}{sizes}"
         )
@@ -110,8 +124,10 @@ class Written:
     backward: fx.GraphModule
 
 
-def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str) -> Written:
+def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str, lasting: Set[int] = frozenset(), earlier: int = 0) -> Written:
     """The graphs that compute what the joint graph computes, within the budget; checked.
+
+    `lasting`: as of `Problem`. `earlier`: the bytes that earlier graphs of the step hold; they count if the budget is one of the machine.
 
     Raises:
         Refusal: No plan keeps within the budget.
@@ -120,13 +136,16 @@ def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str) -> W
     _one_plan_a_size(joint.graph)
     joint.graph.eliminate_dead_code()
     target = options.machine(device_of(joint.graph))
-    problem = Problem(joint.graph, ends.forward, ends.forward_descriptions, target)
+    problem = Problem(joint.graph, ends.forward, ends.forward_descriptions, target, lasting)
     instance, named = problem.instance()
-    answer = _ask(instance, problem, options, name)
+    earlier = earlier if options.of_the_machine else 0
+    answer = _ask(instance, problem, options, name, earlier)
     forward, backward = Writer(joint, problem, answer["plan"], named, ends).write()
     has_backward = bool(ends.backward)
     check(joint, problem, ends, (forward, backward if has_backward else None), answer["peak_bytes"])
-    plan = _facts(problem, answer, options, name)
+    held = _bytes_held(forward.graph, problem) if has_backward else 0
+    gradients = sum(problem.bytes[s] for s in {problem.storage[node] for node in ends.backward if node in problem.storage})
+    plan = dataclasses.replace(_facts(problem, answer, name), held=held, gradients=gradients, earlier=earlier)
     log.info("%s", plan)
     return Written(plan, forward, backward)
 
@@ -142,33 +161,53 @@ def check(
         raise Unsound(f"the written graphs take {found} bytes, the plan {allowed}")
 
 
-def _ask(instance: str, problem: Problem, options: Options, name: str) -> dict[str, Any]:
+def _ask(instance: str, problem: Problem, options: Options, name: str, earlier: int) -> dict[str, Any]:
+    """The library's answer; its bytes are those of this graph, but for the budget, which contains those that earlier graphs hold."""
     facts = problem.target.facts
     asked = {
-        "budget": None if options.budget == "smallest" else options.budget,
-        "resident": problem.outside_bytes(),
+        "budget": options.budget,
+        "resident": problem.outside_bytes() + earlier,
         "device": facts["device_bytes"],
         "host": facts["host_bytes"],
         "effort": options.effort,
     }
     try:
-        return json.loads(_lmsc.plan_problem(instance, asked))
+        answer = json.loads(_lmsc.plan_problem(instance, asked))
     except Refusal as refusal:
-        raise _in_one_sentence(refusal, problem, options, name) from None
+        raise _in_one_sentence(refusal, problem, options, name, earlier) from None
+    return answer | {fact: answer[fact] - earlier for fact in ("as_it_is_bytes", "peak_bytes")}
 
 
-def _in_one_sentence(refusal: Refusal, problem: Problem, options: Options, name: str) -> Refusal:
+def _bytes_held(forward: fx.Graph, problem: Problem) -> int:
+    """The bytes of the device that the results of the forward graph and what it saves take, without parameters and inputs."""
+    results = [node for node in next(iter(forward.find_nodes(op="output"))).args[0] if isinstance(node, fx.Node)]
+    inputs = {tensor.untyped_storage()._cdata for node in forward.find_nodes(op="placeholder") for tensor in _on_device(node, problem)}
+    made = {
+        tensor.untyped_storage()._cdata: bytes_of(tensor)
+        for node in results
+        if node.target is not torch.ops.lmsc.offload.default
+        for tensor in _on_device(node, problem)
+    }
+    return sum(bytes_ for storage, bytes_ in made.items() if storage not in inputs)
+
+
+def _on_device(node: fx.Node, problem: Problem) -> list[torch.Tensor]:
+    found = tensors(node.meta.get("val"))
+    return [tensor for tensor in found if tensor.layout == torch.strided and tensor.device.type == problem.device.type]
+
+
+def _in_one_sentence(refusal: Refusal, problem: Problem, options: Options, name: str, earlier: int) -> Refusal:
     smallest = refusal.smallest_budget
     help_ = f"the smallest budget that has a plan is {size(smallest)} ({smallest} bytes)" if smallest else str(refusal)
-    said = Refusal(
-        f"{refusal.code}: {name} does not fit {options.budget}: {help_}, of which {size(problem.resident_bytes())} are parameters and inputs"
-    )
+    beside = f" and {size(earlier)} are held by earlier graphs of the step" if earlier else ""
+    resident = size(problem.resident_bytes())
+    said = Refusal(f"{refusal.code}: {name} does not fit {options.budget}: {help_}, of which {resident} are parameters and inputs{beside}")
     for fact in ("code", "node", "needed", "budget", "smallest_budget"):
         setattr(said, fact, getattr(refusal, fact))
     return said
 
 
-def _facts(problem: Problem, answer: dict[str, Any], options: Options, name: str) -> Plan:
+def _facts(problem: Problem, answer: dict[str, Any], name: str) -> Plan:
     plan = answer["plan"]
     times = collections.Counter(run["op"] for run in plan["ops"])
     again = {tick: count - 1 for tick, count in times.items() if count > 1}
@@ -197,8 +236,10 @@ def _symbols(graph: fx.Graph) -> bool:
 
 def _one_plan_a_size(graph: fx.Graph) -> None:
     """Ties the graph to the sizes for which it was traced: for others PyTorch compiles, and lmsc plans, anew."""
-    for node in graph.find_nodes(op="placeholder"):
-        value = node.meta.get("val")
+    values = [node.meta.get("val") for node in graph.find_nodes(op="placeholder")]
+    empty = {str(extent) for value in values if isinstance(value, torch.Tensor) and bytes_of(value) == 0 for extent in value.shape}
+    for value in values:
         for size_ in (value,) if isinstance(value, torch.SymInt) else getattr(value, "shape", ()):
-            if isinstance(size_, torch.SymInt) and size_.node.has_hint():
+            # Of tensors without bytes only the shape counts: PyTorch keeps the lengths of ragged rows so. They may not be tied.
+            if isinstance(size_, torch.SymInt) and size_.node.has_hint() and not size_.node.is_nested_int() and str(size_) not in empty:
                 int(size_)

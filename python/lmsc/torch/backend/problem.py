@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import fx
-from torch._functorch._aot_autograd.descriptors import InputMutationAOTOutput
+from torch._functorch._aot_autograd.descriptors import BufferAOTInput, InputMutationAOTOutput, ParamAOTInput
 from torch._functorch._aot_autograd.utils import _is_tangent
 from torch._functorch.partitioners import is_rng_op
 from torch._prims_common import is_non_overlapping_and_dense_or_false
 from torch.utils._pytree import tree_leaves, tree_map
 
-from .costs import Target, bytes_of, number, tensors
+from .costs import Target, bytes_of, bytes_of_result, number, tensors
 
 aten = torch.ops.aten
 
@@ -122,7 +122,10 @@ class Op:
 class Problem:
     """Storages of a graph and the operators over them, the forward pass first."""
 
-    def __init__(self, graph: fx.Graph, forward_outputs: Sequence[Any], descriptions: Sequence[Any], target: Target):
+    def __init__(
+        self, graph: fx.Graph, forward_outputs: Sequence[Any], descriptions: Sequence[Any], target: Target, lasting: Set[int] = frozenset()
+    ):
+        """`lasting` are the inputs, by their place in Dynamo's graph, that are parameters or buffers."""
         self.graph, self.target = graph, target
         self.bytes: list[int] = []
         self.owner: list[fx.Node] = []  # by storage, the node that makes it
@@ -139,6 +142,7 @@ class Problem:
         self._give_storages(order)
         self.changed = self._changed(order)
         self.pinned = {self.storage[node] for node in self.forward_outputs if node in self.storage and node not in self.mutated}
+        self.foreign = self._foreign(lasting)
         self.ops = self._operators(order)
 
     # Which nodes are of the forward pass.
@@ -176,7 +180,7 @@ class Problem:
         """A new storage for the tensor; None for what takes no memory of the device."""
         if not isinstance(tensor, torch.Tensor) or tensor.device.type != self.device.type or bytes_of(tensor) == 0:
             return None
-        self.bytes.append(bytes_of(tensor))
+        self.bytes.append(bytes_of_result(node, tensor))
         self.owner.append(node)
         return len(self.bytes) - 1
 
@@ -192,7 +196,8 @@ class Problem:
         value = node.meta.get("val")
         if not isinstance(value, torch.Tensor):
             return
-        key = value.untyped_storage()._cdata if value.layout == torch.strided else id(value)
+        # A gradient may leave, and then comes back alone: it has a storage of its own.
+        key = value.untyped_storage()._cdata if value.layout == torch.strided and not _is_tangent(node) else id(value)
         if key not in inputs:
             inputs[key] = self._new(node, value)
         self._set(node, inputs[key])
@@ -228,6 +233,18 @@ class Problem:
         writing = [node for node in order if node.op == "call_function" and changes_operands(node)]
         written = {operand for node in writing for operand in changed_operands(node)}
         return self._storages(written) | self._storages(self.mutated.values())
+
+    def _foreign(self, lasting: Set[int]) -> set[int]:
+        """The storages that the caller may write to before the backward pass, because the step's own backward pass does not read them.
+
+        These are arguments of the call and results of the forward pass: a loop may fill its batch anew, or scale the scores that it got.
+        """
+        inputs = self.graph.find_nodes(op="placeholder")
+        if not any(_is_tangent(node) for node in inputs):
+            return set()
+        arguments = self._storages(node for node in inputs if not _is_tangent(node) and not _is_lasting(node, lasting))
+        late = (node for node in self.graph.nodes if node not in self.forward and node.op == "call_function" and not is_view(node))
+        return (arguments | self.pinned) - self._storages(operand for node in late for operand in node.all_input_nodes)
 
     def _counted(self, storages: Iterable[int]) -> tuple[int, ...]:
         """Those of which the problem must know: what is resident and never changes only takes its bytes."""
@@ -273,7 +290,8 @@ class Problem:
         makes = tuple(sorted({s for s in made if s is not None} - set(reads)))
         changes = self._counted(self._storages(changed_operands(node))) if writes else ()
         moved = sum(self.bytes[s] for s in self._storages(node.all_input_nodes) | set(makes))
-        again = runs_again(node) and not self.pinned.intersection(makes)
+        foreign = phase == 0 and not self.foreign.isdisjoint(self._storages(node.all_input_nodes))
+        again = runs_again(node) and not foreign and not self.pinned.intersection(makes)
         return Op("run", node, phase, self.target.seconds(node, moved), reads, makes, changes, again)
 
     # What the planner is asked.
@@ -333,6 +351,14 @@ class Problem:
             "swappable": at(s for s in named if self.may_leave(s)),
         }
         return json.dumps(instance), named
+
+
+def _is_lasting(node: fx.Node, lasting: Set[int]) -> bool:
+    """Whether the input is a parameter or a buffer, or a tensor inside of one."""
+    description = node.meta.get("desc")
+    while hasattr(description, "base"):
+        description = description.base
+    return isinstance(description, (ParamAOTInput, BufferAOTInput)) or getattr(description, "idx", None) in lasting
 
 
 def device_of(graph: fx.Graph) -> torch.device:

@@ -200,10 +200,10 @@ class Writer:
         if changes_operands(node) and node in self.problem.storage:
             return self.value(node.args[0], where)
         storage = self.problem.storage.get(node)
+        if storage in self.problem.resident:  # Each input is itself, also where several lie in one storage.
+            return self.bring(self.free[self.forward][node])
         if storage is not None and storage in where:
             return self.bring(self.device[where[storage]])
-        if storage is not None:  # Resident, and never changed.
-            return self.bring(self.free[self.forward][self.problem.owner[storage]])
         return self._without_memory(node)
 
     def _once(self, node: fx.Node, base: Any, where: dict[int, int]) -> fx.Node:
