@@ -5,7 +5,7 @@ written once, over `Loop`, which either runs PyTorch's own steps or those of `Tr
 buffers and what the loop looks at are equal to 1e-4, and "refused" if an error with a code, or PyTorch's own, says so. Anything else is
 silent, and the script fails.
 
-    python scripts/torch_habits.py [PART OF A NAME …] [--write docs/pytorch.md] [--check docs/pytorch.md]
+    python scripts/torch_habits.py [PART OF A NAME …] [--write docs/pytorch.md]
 """
 
 from __future__ import annotations
@@ -731,9 +731,6 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--write", type=Path, metavar="FILE")
     args = parser.parse_args()
-    skip = int(os.environ.get("SKIP", "0"))
-    for name in list(HABITS)[:skip]:
-        del HABITS[name]
     for name in [n for n in HABITS if args.names and not any(part in n for part in args.names)]:
         del HABITS[name]
     rows = []

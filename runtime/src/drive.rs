@@ -131,7 +131,9 @@ impl<D: Device + Sync> Lane<'_, D> {
                 let cause = self.wait(&command.waits, step)?;
                 let begun = self.start.elapsed();
                 if command.action.is_turn() {
-                    self.measured.steps.extend((step > 0).then(|| begun.saturating_sub(turned)));
+                    if step > 0 {
+                        self.measured.step_ended(begun.saturating_sub(turned));
+                    }
                     turned = begun;
                 }
                 let is_over = || self.progress.is_stopped() || step >= self.progress.end();
@@ -159,7 +161,9 @@ impl<D: Device + Sync> Lane<'_, D> {
             }
         }
         let last = self.start.elapsed().saturating_sub(turned);
-        self.measured.steps.extend((stream == Stream::Compute).then_some(last));
+        if stream == Stream::Compute {
+            self.measured.step_ended(last);
+        }
         Ok(())
     }
 

@@ -14,6 +14,7 @@ pub mod kernels;
 mod meter;
 pub mod pages;
 mod progress;
+mod recent;
 mod rehearse;
 mod session;
 
@@ -23,6 +24,7 @@ use lmsc_ir::program::{Stream, Wait};
 
 pub use chunks::{Fragmentation, Settled};
 pub use kernels::{NotReady, Unready, workspaces};
+pub use recent::Recent;
 pub use rehearse::Rehearsal;
 pub use session::{
     DeviceBytes, DeviceSession, HostSession, RunError, StepObserver, TimedLaunch, Turn, Unobserved,
@@ -54,7 +56,9 @@ pub struct Measurements {
     /// Maximum number of bytes of the arena in use at once.
     pub peak: u64,
     /// Duration of each step, from one turn of the caller to the next.
-    pub steps: Vec<Duration>,
+    pub steps: Recent<Duration>,
+    /// Duration of all steps.
+    pub lasted: Duration,
     /// By stream, the total duration of its commands; on a CUDA device, only if it was requested.
     pub busy: [Duration; 3],
     /// Time that the compute stream waited for copies; on a CUDA device, only if the times of each command were requested.
@@ -64,11 +68,18 @@ pub struct Measurements {
 }
 
 impl Measurements {
+    /// Notes that a step ended, and its duration.
+    pub fn step_ended(&mut self, lasted: Duration) {
+        self.steps.push(lasted);
+        self.lasted += lasted;
+    }
+
     /// Appends a run that followed this one.
     pub fn append(&mut self, next: Measurements) {
-        let (steps, since) = (self.steps.len() as u64, self.steps.iter().sum::<Duration>());
+        let (steps, since) = (self.steps.len(), self.lasted);
         self.peak = self.peak.max(next.peak);
-        self.steps.extend(next.steps);
+        self.steps.append(next.steps);
+        self.lasted += next.lasted;
         self.busy.iter_mut().zip(next.busy).for_each(|(all, one)| *all += one);
         self.stalled += next.stalled;
         self.events.extend(next.events.into_iter().map(|event| Event {

@@ -481,7 +481,7 @@ impl DeviceSession for HostSession {
         let what = Drive { steps, start, has_left: self.has_left, traces: self.traces };
         let measured = drive(&self.host, self.host.program(), what, observer)?;
         self.has_left = true;
-        self.steps += measured.steps.len() as u64;
+        self.steps += measured.steps.len();
         Ok(measured)
     }
 
@@ -507,6 +507,6 @@ impl DeviceSession for HostSession {
             times.sort_unstable();
             TimedLaunch { commands: [command; 2], time: times[times.len() / 2] }
         });
-        Ok((launches.collect(), ran.steps[1..].to_vec()))
+        Ok((launches.collect(), ran.steps.after_first().copied().collect()))
     }
 }

@@ -228,7 +228,7 @@ impl Job<'_> {
         let mut steps_and_saves = Steps { subject, options, steps, checkpoint, variables };
         let (measured, watch) = steps_and_saves.run(&mut session, watch)?;
         let Watcher { losses, fetched, fetches, .. } = watch;
-        let done = measured.steps.len() as u64;
+        let done = measured.steps.len();
         let mut report = Report::new(cx, &session, &measured, first, losses, &prediction);
         // With chunks, the session's program has other addresses than the planned one.
         (report.arena, report.extent, report.drawn) = (arena, extent, drawn);
@@ -358,14 +358,14 @@ impl Steps<'_> {
     ) -> Result<(Measurements, Watcher<'w>), Error> {
         let mut measured = Measurements::default();
         loop {
-            let left = self.steps - measured.steps.len() as u64;
+            let left = self.steps - measured.steps.len();
             let asked = self.options.save_every.unwrap_or(left).min(left);
             let ran = session.run(asked, &mut watch).map_err(|error| match error {
                 RunError::Stopped(why) => Error::new(Code::Stopped, why),
                 other => not_ready(&self.subject, other),
             });
             let ran = ran.inspect_err(|_| watch.bar.finish_and_clear())?;
-            let done = ran.steps.len() as u64;
+            let done = ran.steps.len();
             measured.append(ran);
             if done > 0 {
                 watch.ended(session)?;

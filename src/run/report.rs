@@ -9,7 +9,7 @@ use lmsc_ir::{Bytes, Graph, NodeId, words};
 use lmsc_passes::PassCx;
 use lmsc_plan::cost::{Cost, stream_nanos};
 use lmsc_plan::{Costs, Execution, Target};
-use lmsc_runtime::{Fragmentation, Measurements};
+use lmsc_runtime::{Fragmentation, Measurements, Recent};
 use serde_json::json;
 
 use super::runner::{Gpu, Runner};
@@ -81,9 +81,9 @@ fn fused(graph: &Graph, costs: &Costs, groups: &[Group], target: &Target) -> BTr
 
 /// The report of a run.
 pub(super) struct Report {
-    losses: Vec<f32>,
+    losses: Recent<f32>,
     first: u64,
-    steps: Vec<Duration>,
+    steps: Recent<Duration>,
     /// The predicted time of a step, and the source of the prediction.
     step: Duration,
     source: String,
@@ -116,7 +116,7 @@ impl Report {
         session: &Runner,
         measured: &Measurements,
         first: u64,
-        losses: Vec<f32>,
+        losses: Recent<f32>,
         prediction: &Prediction,
     ) -> Report {
         let program = session.program();
@@ -142,7 +142,7 @@ impl Report {
             virtual_: session.fragmentation(),
             copied: [program.copied(Stream::Out), program.copied(Stream::In)],
             copies: [copies(Stream::Out), copies(Stream::In)],
-            stalled: measured.stalled / (measured.steps.len().max(1) as u32),
+            stalled: measured.stalled.div_f64(measured.steps.len().max(1) as f64),
             hidden: (copying > Duration::ZERO).then(|| 100.0 * (1.0 - exposed).clamp(0.0, 1.0)),
             gpu: session.gpu(),
             drawn: Vec::new(),
@@ -151,7 +151,10 @@ impl Report {
 
     /// The median of the step times without the first, whose memory is cold.
     pub(super) fn step_time(&self) -> Option<Duration> {
-        let mut times = self.steps.get(1..).filter(|rest| !rest.is_empty()).unwrap_or(&self.steps).to_vec();
+        let mut times: Vec<Duration> = self.steps.after_first().copied().collect();
+        if times.is_empty() {
+            times.extend(self.steps.iter());
+        }
         times.sort_unstable();
         times.get(times.len() / 2).copied()
     }
@@ -195,7 +198,7 @@ impl Report {
         json!({
             "format": 1,
             "first_step": self.first + 1,
-            "losses": self.losses,
+            "losses": self.losses.iter().collect::<Vec<_>>(),
             "step_seconds": self.steps.iter().map(Duration::as_secs_f64).collect::<Vec<_>>(),
             "predicted_step_seconds": self.step.as_secs_f64(),
             "prediction": self.source,
@@ -235,7 +238,7 @@ impl Report {
         if let Some(loss) =
             self.losses.last().filter(|_| !self.steps.is_empty() && self.losses.len() == self.steps.len())
         {
-            text += &format!("step {}: loss {loss}\n", self.first + self.steps.len() as u64);
+            text += &format!("step {}: loss {loss}\n", self.first + self.steps.len());
         }
         if let Some(time) = self.step_time() {
             let ms = |time: Duration| time.as_secs_f64() * 1e3;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::ProgressBar;
 use lmsc_ir::program::{Launch, PlacedTensor, Program, Role};
 use lmsc_ir::{ElementType, Graph, Name, Phases, Storages, Type, ValueId, copied_elements, words};
-use lmsc_runtime::{StepObserver, Turn};
+use lmsc_runtime::{Recent, StepObserver, Turn};
 
 use super::Feed;
 use super::runner::Runner;
@@ -35,7 +35,7 @@ pub(super) struct Watcher<'a> {
     feed: Feed,
     steps_input: Option<String>,
     pub(super) loss: Option<Name>,
-    pub(super) losses: Vec<f32>,
+    pub(super) losses: Recent<f32>,
     checks: bool,
     pub(super) fetches: Option<Fetches>,
     pub(super) fetched: BTreeMap<String, Stored>,
@@ -63,7 +63,7 @@ impl<'a> Watcher<'a> {
             steps_input: counter,
             feed,
             loss,
-            losses: Vec::new(),
+            losses: Recent::default(),
             checks: args.check_numerics,
             fetches: args.fetch.as_deref().map(|names| fetches(names, graph, program)).transpose()?,
             fetched: BTreeMap::new(),
@@ -80,7 +80,9 @@ impl<'a> Watcher<'a> {
     pub(super) fn ended(&mut self, session: &mut Runner) -> Result<(), Error> {
         if let Some(loss) = &self.loss {
             let bytes = session.get(loss)?;
-            self.losses.extend(bytes.as_deref().and_then(float));
+            if let Some(loss) = bytes.as_deref().and_then(float) {
+                self.losses.push(loss);
+            }
         }
         Ok(())
     }

@@ -720,7 +720,9 @@ def _lowered(raw: torch.fx.GraphModule, args: list[Tensor], compact: bool, place
     try:
         with _tracing(), torch.no_grad(), torch.fx.traceback.preserve_node_meta(places):
             graph = make_fx(functional, lowering_table(compact), "fake", _allow_non_fake_inputs=True)(*args)
-    except CaptureError:
+    except CaptureError as error:
+        # PyTorch appends the node of its own graph.
+        error.args = (str(error).partition("\n\nWhile executing")[0],)
         raise
     except Exception as error:
         raise capture_error(error) from error

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 from torch._decomp import core_aten_decompositions, get_decompositions
 
+from .errors import CaptureError
+
 aten = torch.ops.aten
 
 _WHOLE = (  # in every form
@@ -250,6 +252,9 @@ def upsample_backward(mode: str, corners: bool) -> Callable[..., Tensor]:
         scales = [*options[1:]] if corners else [*options]
         rank = len(in_size) - 2
         scales += [None] * (rank - len(scales))
+        if mode == "cubic" and list(out_size) == list(in_size[2:]):
+            # PyTorch passes the gradient on where no size changes, whatever the scales are.
+            return dy.clone()
         if mode in ("nearest", "exact") and _is_whole(out_size, in_size[2:], scales):
             parts = [e for o, s in zip(out_size, in_size[2:]) for e in (s, o // s)]
             return dy.reshape(*in_size[:2], *parts).sum([3 + 2 * k for k in range(rank)])
@@ -419,6 +424,19 @@ def tracing_table() -> dict[Any, Callable[..., Any]]:
     return table
 
 
+def _known_reduction(function: Callable[..., Any], schema: Any) -> Callable[..., Any]:
+    """`function`, for the reductions that have a name: a call of the operator itself may give any number."""
+    place = next(k for k, a in enumerate(schema.arguments) if a.name == "reduction")
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        reduction = args[place] if len(args) > place else kwargs.get("reduction", 1)
+        if reduction not in (0, 1, 2):
+            raise CaptureError(f"`{schema.name}` with reduction={reduction}; 0 is none, 1 the mean, 2 the sum")
+        return function(*args, **kwargs)
+
+    return checked
+
+
 def lowering_table(compact: bool) -> dict[Any, Callable[..., Any]]:
     """For the second trace: from PyTorch's operators to those that the translation knows."""
     table: dict[Any, Callable[..., Any]] = {**core_aten_decompositions(), **get_decompositions(list(_EXTRA))}
@@ -499,6 +517,8 @@ def lowering_table(compact: bool) -> dict[Any, Callable[..., Any]]:
             table[getattr(torch.ops.transformers, name).default] = function
     for op in _WHOLE + (_WHOLE_COMPACT if compact else ()):
         table.pop(op, None)
+    for op in [o for o in table if isinstance(o, torch._ops.OpOverload) and any(a.name == "reduction" for a in o._schema.arguments)]:
+        table[op] = _known_reduction(table[op], op._schema)
     if not compact:
         table[aten.convolution_backward.default] = convolution_backward
     table[aten.native_batch_norm_backward.default] = native_batch_norm_backward

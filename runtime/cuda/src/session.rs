@@ -1058,7 +1058,7 @@ impl CudaSession {
                 self.events.turns[((step - 1) % 3) as usize].wait().map_err(failed)?;
             }
             if step > 1 {
-                measured.steps.push(self.lasted(step - 1).map_err(failed)?);
+                measured.step_ended(self.lasted(step - 1).map_err(failed)?);
             }
             self.wait_for_turn(step, graph).map_err(failed)?;
             let number = self.steps + step;
@@ -1095,9 +1095,9 @@ impl CudaSession {
             begun += 1;
         }
         // The turns recorded last bound the steps whose durations are still missing.
-        for turn in (measured.steps.len() as u64 + 1)..begun {
+        for turn in (measured.steps.len() + 1)..begun {
             self.events.turns[(turn % 3) as usize].wait().map_err(failed)?;
-            measured.steps.push(self.lasted(turn).map_err(failed)?);
+            measured.step_ended(self.lasted(turn).map_err(failed)?);
         }
         Ok(measured)
     }
@@ -1298,7 +1298,7 @@ impl DeviceSession for CudaSession {
         let ended = Stream::ALL.iter().try_for_each(|&stream| self.gpu.wait_for(stream));
         let measured = ran?;
         ended.map_err(RunError::Device)?;
-        self.steps += measured.steps.len() as u64;
+        self.steps += measured.steps.len();
         Ok(measured)
     }
 
@@ -1306,7 +1306,7 @@ impl DeviceSession for CudaSession {
         // The first step runs with cold memory and caches.
         let ran = self.run(1 + steps, &mut Unobserved)?;
         let timed = self.time(steps)?;
-        Ok((timed, ran.steps[1..].to_vec()))
+        Ok((timed, ran.steps.after_first().copied().collect()))
     }
 }
 

@@ -187,7 +187,7 @@ fn a_launch_that_panics_ends_every_stream() {
 fn a_run_that_is_ended_has_run_whole_steps() {
     for after in 0..=STEPS {
         let (ran, done) = run(Faulty::default(), Ending { after, fails: false });
-        assert_eq!(ran.unwrap().unwrap().steps.len() as u64, after);
+        assert_eq!(ran.unwrap().unwrap().steps.len(), after);
         let whole = 2 * after as usize;
         assert_eq!(done, Done { out: whole, back: whole, launches: whole });
     }
