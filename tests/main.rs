@@ -6,6 +6,7 @@ mod clean_up;
 mod cli;
 mod contracts;
 mod costs;
+mod defaults;
 mod expand;
 mod kernels;
 mod learning;

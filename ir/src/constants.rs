@@ -12,7 +12,7 @@ use crate::{Attr, Bytes, Data, ElementType, Graph, Node, NodeId, TensorType, Val
 /// values whose extents depend on no default of an input (`Variability`); and results of
 /// `Identity`, `Reshape`, `Flatten`, `Squeeze`, `Unsqueeze`, `Cast`, `Neg`, `Add`, `Sub`, `Mul`, `Div`, `Min`, `Max`, `Concat`, `Gather` and
 /// `Slice` whose operands are known. They are integers of 32 or 64 bits, computed without overflow, of at most
-/// [`Constants::LARGEST`] bytes. Operands of `Concat`, `Gather` and `Slice` have one dimension. No other value is known.
+/// [`Constants::LARGEST`] bytes, and of [`Constants::MOST_COMPUTED`] bytes in all. Operands of `Concat`, `Gather` and `Slice` have one dimension. No other value is known.
 #[derive(Clone, Debug, Default)]
 pub struct Constants {
     /// By value.
@@ -60,6 +60,10 @@ impl Constants {
     /// Larger values are not known: shapes and indices are small, and the work is bounded by the number of nodes.
     pub const LARGEST: Bytes = Bytes(1 << 16);
 
+    /// The most bytes that are computed for a graph; the values of further nodes are not known. Arithmetic on shapes of a hundred
+    /// thousand nodes computes about a tenth of it.
+    pub const MOST_COMPUTED: Bytes = Bytes(1 << 24);
+
     /// The known values of the graph.
     pub fn of(graph: &Graph) -> Constants {
         let mut constants = Constants { known: vec![None; graph.value_capacity()] };
@@ -74,12 +78,14 @@ impl Constants {
                 constants.known[value.as_u32() as usize] = Some(initializer.data.clone());
             }
         }
+        let mut room = Constants::MOST_COMPUTED;
         for &id in graph.order() {
             let node = graph.node(id);
             let varies = node.operands.iter().flatten().any(|&operand| variability.has_open_extents(operand));
             if let (&[Some(result)], Some(data), false) =
-                (&node.results[..], constants.folded(graph, id), varies)
+                (&node.results[..], constants.folded(graph, id, room), varies)
             {
+                room = Bytes(room.0 - data.len());
                 constants.known[result.as_u32() as usize] = Some(data);
             }
         }
@@ -91,12 +97,12 @@ impl Constants {
         self.known.get(value.as_u32() as usize)?.as_ref()
     }
 
-    /// The bytes of the node's only result, if they are known.
-    fn folded(&self, graph: &Graph, id: NodeId) -> Option<Data> {
+    /// The bytes of the node's only result, if they are known and there is room for them.
+    fn folded(&self, graph: &Graph, id: NodeId, room: Bytes) -> Option<Data> {
         let node = graph.node(id);
         let &[Some(result)] = &node.results[..] else { return None };
         let ty = graph.value(result).ty.as_tensor()?;
-        let is_small = ty.byte_size().is_some_and(|bytes| bytes <= Constants::LARGEST);
+        let is_small = ty.byte_size().is_some_and(|bytes| bytes <= Constants::LARGEST.min(room));
         if !is_small || !ops::is_pure(node) || ops::has_subgraph(node) {
             return None;
         }
@@ -158,8 +164,12 @@ fn computed(graph: &Graph, node: &Node, known: &dyn Fn(ValueId) -> Option<Vec<i6
             }
         }
         "Concat" => {
-            let parts = (0..node.operands.len()).map(|index| operand(index).filter(|_| is_list(index)));
-            Some(parts.collect::<Option<Vec<_>>>()?.concat())
+            let mut elements = Vec::new();
+            for index in 0..node.operands.len() {
+                elements.extend(operand(index).filter(|_| is_list(index))?);
+                (elements.len() as u64 <= Constants::LARGEST.0).then_some(())?;
+            }
+            Some(elements)
         }
         "Gather" if is_list(0) => {
             let (list, indices) = (operand(0)?, operand(1)?);

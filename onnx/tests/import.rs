@@ -262,7 +262,7 @@ fn sizes_follow_from_one_another() {
     );
     wrong("float[2]", "float[2*n]", &Dims::none(), "dimension `n` has no value: input `y` float[2*n]");
     wrong("float[batch-size]", "float[1]", &Dims::none(), "dimension `batch-size` has no value");
-    wrong("float[?,3]", "float[1]", &Dims::none(), "for example --shape x=32x32");
+    wrong("float[?,3]", "float[1]", &Dims::none(), "for example --shape x=32x3");
     wrong(
         "float[n]",
         "float[1]",

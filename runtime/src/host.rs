@@ -24,7 +24,7 @@ const ALIGNMENT: usize = 256;
 /// Number of bytes that are copied at once.
 const CHUNK: usize = 1 << 20;
 
-/// Bytes whose pages were all touched once.
+/// Bytes; the pages of those in use were touched once.
 #[derive(Debug)]
 struct Bytes {
     start: NonNull<u8>,
@@ -47,15 +47,25 @@ unsafe impl Send for Bytes {}
 unsafe impl Sync for Bytes {}
 
 impl Bytes {
-    /// `bytes` bytes, or none if the system refuses them.
-    fn new(bytes: u64) -> Option<Bytes> {
+    /// `bytes` bytes, of which those of `spans` are used; or none if the system refuses them.
+    fn new(bytes: u64, spans: impl Iterator<Item = Range<u64>>) -> Option<Bytes> {
         let layout = Layout::from_size_align(usize::try_from(bytes).ok()?.max(1), ALIGNMENT).ok()?;
         // SAFETY: the layout has at least one byte.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
         let size = layout.size() as u64;
         let mut bytes = Bytes { start, size, keeps: Keeps::Heap(layout) };
-        // The system allocates a page when it is first written; that must not happen during a step.
-        bytes.at(0..size).fill(0);
+        // The system allocates a page when it is first written. That must not happen during a step, and never for the gaps between
+        // the addresses of a plan for a larger device.
+        let mut spans: Vec<Range<u64>> = spans.collect();
+        spans.sort_unstable_by_key(|span| span.start);
+        let mut touched = 0;
+        for span in spans {
+            let span = span.start.max(touched)..span.end.min(size);
+            if !span.is_empty() {
+                touched = span.end;
+                bytes.at(span).fill(0);
+            }
+        }
         Some(bytes)
     }
 
@@ -131,9 +141,11 @@ impl Host {
                 let all = lmsc_ir::Bytes(chunk.saturating_mul(count));
                 Bytes::of(Pages::new(&program, chunk, count).ok_or((Memory::Arena, all))?)
             }
-            None => Bytes::new(program.arena.0).ok_or((Memory::Arena, program.arena))?,
+            None => Bytes::new(program.arena.0, program.spans(Memory::Arena))
+                .ok_or((Memory::Arena, program.arena))?,
         };
-        let slab = Bytes::new(program.slab.0).ok_or((Memory::Slab, program.slab))?;
+        let slab =
+            Bytes::new(program.slab.0, program.spans(Memory::Slab)).ok_or((Memory::Slab, program.slab))?;
         Ok(Host { program, kernels, memories: [arena, slab], link, skips_closed: false })
     }
 

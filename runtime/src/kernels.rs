@@ -12,6 +12,10 @@ use lmsc_kernels::table::prepare;
 /// Contents of more bytes are neither read nor computed before the step, even where that is possible.
 const LARGEST_CONSTANT: u64 = 1 << 16;
 
+/// The most bytes of values that are computed before the step to find workspaces: a limit on the memory for graphs in which each of
+/// many nodes computes a large constant. Arithmetic on shapes of a hundred thousand nodes computes about a tenth of it.
+const MOST_KNOWN: u64 = 1 << 24;
+
 /// Why a program cannot run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unready {
@@ -232,7 +236,7 @@ pub fn workspaces_by(
             known.insert(initializer.value, AlignedBytes::copied(bytes));
         }
     }
-    let mut found = BTreeMap::new();
+    let (mut found, mut room) = (BTreeMap::new(), MOST_KNOWN);
     for &id in graph.order() {
         let node = graph.node(id);
         if node.op.is_join() || node.op.is_swap() {
@@ -249,7 +253,8 @@ pub fn workspaces_by(
         let Ok(kernel) = prepare(&spec) else { continue };
         let needed = needs(&spec, &kernel);
         let size = |ty: Option<&Type>| ty.and_then(Type::byte_size).unwrap_or_default();
-        let small = spec.results.iter().all(|ty| size(*ty).0 <= LARGEST_CONSTANT);
+        let bytes: u64 = spec.results.iter().map(|ty| size(*ty).0).fold(0, u64::saturating_add);
+        let small = spec.results.iter().all(|ty| size(*ty).0 <= LARGEST_CONSTANT) && bytes <= room;
         let constant = spec.operands.iter().flatten().all(|operand| operand.constant.is_some());
         let known_before = node.op.effects().shape_only || constant;
         if known_before && small && !node.op.effects().random && node.updates.is_empty() {
@@ -259,6 +264,7 @@ pub fn workspaces_by(
                 spec.results.iter().map(|ty| AlignedBytes::filled(size(*ty).0 as usize, 0)).collect();
             run(&kernel, &operands, &mut results, StepContext::default());
             drop(operands);
+            room -= bytes;
             results.iter().for_each(|result| is_known(result.get()));
             known.extend(node.results.iter().zip(results).filter_map(|(v, buffer)| Some(((*v)?, buffer))));
         }

@@ -76,6 +76,7 @@ impl Interpreter {
         for initializer in &graph.initializers {
             if let Data::Inline(bytes) = &initializer.data
                 && !variables.contains(&initializer.value)
+                && !graph.inputs.contains(&initializer.value)
             {
                 let mut buffer = Buffer::zeroed(bytes.len());
                 buffer.get_mut().copy_from_slice(bytes);

@@ -9,6 +9,10 @@ use crate::{Attr, Data, Def, ElementType, Graph, Node, TensorType, ValueId};
 /// Larger tensors are not evaluated. No constant that is folded is larger.
 const MOST_BYTES: usize = 1 << 16;
 
+/// The most bytes that are computed for a graph: a limit on the memory for files in which each of many nodes computes a large tensor.
+/// Twice that of [`crate::Constants`], since more operators are evaluated here.
+const MOST_COMPUTED: u64 = 2 * crate::Constants::MOST_COMPUTED.0;
+
 /// The values that are known, by value.
 #[derive(Default)]
 pub(super) struct Known {
@@ -28,21 +32,27 @@ impl Known {
         let mut tensors: Vec<Option<Integers>> = vec![None; graph.value_capacity()];
         let mut data: Vec<Option<Data>> = vec![None; graph.value_capacity()];
         let updated = graph.variables();
+        let mut is_input = vec![false; graph.value_capacity()];
+        graph.inputs.iter().for_each(|input| is_input[input.as_u32() as usize] = true);
         for stored in &graph.initializers {
             let is_fixed =
-                updated.binary_search(&stored.value).is_err() && !graph.inputs.contains(&stored.value);
+                updated.binary_search(&stored.value).is_err() && !is_input[stored.value.as_u32() as usize];
             if is_fixed && let Some(ty) = graph.value(stored.value).ty.as_tensor() {
                 tensors[stored.value.as_u32() as usize] = decoded(ty, &stored.data);
                 data[stored.value.as_u32() as usize] =
                     tensors[stored.value.as_u32() as usize].as_ref().map(|_| stored.data.clone());
             }
         }
+        let mut room = MOST_COMPUTED;
         for &id in graph.order() {
             let node = graph.node(id);
             let (&[Some(result)], true) = (&node.results[..], node.updates.is_empty()) else { continue };
             let Some(ty) = graph.value(result).ty.as_tensor() else { continue };
+            let is_small = |bytes: &crate::Bytes| bytes.0 <= room.min(MOST_BYTES as u64);
+            let Some(bytes) = ty.byte_size().filter(is_small) else { continue };
             let evaluation = Evaluation { graph, node, tensors: &tensors, shapes_vary: &shapes_vary };
             let found = evaluation.result().filter(|found| fits(ty, found));
+            room -= found.as_ref().map_or(0, |_| bytes.0);
             data[result.as_u32() as usize] = found.as_ref().map(|found| encoded(ty, found));
             tensors[result.as_u32() as usize] = found;
         }
@@ -111,7 +121,10 @@ impl Evaluation<'_> {
         match self.node.op.name() {
             "Constant" => self.constant(),
             "Shape" => self.shape(),
-            "Size" => Some(scalar(self.extents(0)?.into_iter().product())),
+            "Size" => {
+                let mut extents = self.extents(0)?.into_iter();
+                Some(scalar(extents.try_fold(1i128, i128::checked_mul)?))
+            }
             "Identity" | "Cast" => self.tensor(0).cloned(),
             // The elements keep their order: the declared extents are those of the result.
             "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" => self.reshaped(),
@@ -223,6 +236,9 @@ impl Evaluation<'_> {
         let mut elements = Vec::new();
         for index in 0..self.node.operands.len() {
             let part = self.tensor(index).filter(|part| part.dims.len() == 1)?;
+            if elements.len() + part.elements.len() > MOST_BYTES {
+                return None;
+            }
             elements.extend_from_slice(&part.elements);
         }
         Some(list(elements))

@@ -315,21 +315,23 @@ impl Program {
 
     /// The end of the last used addresses of the arena: the size of memory that a device must have.
     pub fn extent(&self) -> Bytes {
-        let mut end = 0;
-        let mut see = |span: Range<u64>| end = if span.is_empty() { end } else { end.max(span.end) };
-        let tensors = self.given.iter().filter(|g| g.memory == Memory::Arena).map(|g| &g.tensor);
-        tensors.filter_map(PlacedTensor::span).for_each(&mut see);
-        for command in self.streams.iter().flatten() {
+        Bytes(self.spans(Memory::Arena).map(|span| span.end).max().unwrap_or(0))
+    }
+
+    /// The ranges of the memory's addresses that tensors and workspaces have, in no order; none is empty.
+    pub fn spans(&self, memory: Memory) -> impl Iterator<Item = Range<u64>> + '_ {
+        let given = self.given.iter().filter(move |given| given.memory == memory);
+        let of_command = move |command: &Command| -> Vec<Range<u64>> {
             match &command.action {
-                Action::Turn => {}
-                Action::Launch(launch) => {
+                Action::Launch(launch) if memory == Memory::Arena => {
                     let tensors = launch.operands.iter().chain(&launch.results).flatten();
-                    tensors.filter_map(PlacedTensor::span).for_each(&mut see);
-                    see(launch.workspace.clone());
+                    tensors.filter_map(PlacedTensor::span).chain([launch.workspace.clone()]).collect()
                 }
-                Action::Copy(transfer) => see(transfer.span(Memory::Arena)),
+                Action::Launch(_) | Action::Turn => Vec::new(),
+                Action::Copy(transfer) => vec![transfer.span(memory)],
             }
-        }
-        Bytes(end)
+        };
+        let of_commands = self.streams.iter().flatten().flat_map(of_command);
+        given.filter_map(|given| given.tensor.span()).chain(of_commands).filter(|span| !span.is_empty())
     }
 }

@@ -622,7 +622,10 @@ impl Checker<'_> {
                 .get(&storage)
                 .is_some_and(|&last| version.get(&value).copied().unwrap_or(0) < last)
             {
-                let message = format!("the output `{}` names what an update overwrites", self.value(value));
+                let message = format!(
+                    "the output `{}` is a value from before an update, which overwrites its bytes; leave out the output, or the update",
+                    self.value(value)
+                );
                 self.report(Invariant::I4, message);
             }
         }
@@ -710,7 +713,7 @@ mod tests {
             violations(text),
             "I4: `view` (Reshape) uses `w` but no edge orders it before `sgd` (ai.lmsc.SGDOptimizer), which overwrites it\n\
              I4: `late` (Relu) uses `v` but no edge orders it before `sgd` (ai.lmsc.SGDOptimizer), which overwrites it\n\
-             I4: the output `v` names what an update overwrites"
+             I4: the output `v` is a value from before an update, which overwrites its bytes; leave out the output, or the update"
         );
         let ordered = text.replace("updates (w as w_new)", "updates (w as w_new) after [late]");
         let ordered = ordered.replace(", float[2,2] v)", ")");

@@ -381,8 +381,13 @@ impl<'a, 'm> Build<'a, 'm> {
                             }
                         }),
                         Found::Unnamed(found) => {
-                            let (name, rank) = (input.name().to_owned(), shape.dim.len());
-                            errors.push(ImportError::UnknownDim { input: name, axis, rank, found });
+                            let extent = |dim| match self.file.sizes.find(dim) {
+                                Found::Value(extent) => Some(extent),
+                                Found::Missing(_) | Found::Unnamed(_) => None,
+                            };
+                            let (name, extents) =
+                                (input.name().to_owned(), shape.dim.iter().map(extent).collect());
+                            errors.push(ImportError::UnknownDim { input: name, axis, extents, found });
                         }
                     }
                 }

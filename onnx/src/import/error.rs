@@ -58,8 +58,8 @@ pub enum ImportError {
         input: String,
         /// The axis.
         axis: usize,
-        /// The number of axes.
-        rank: usize,
+        /// The extents of the input; none for those that are not known.
+        extents: Vec<Option<u64>>,
         /// The negative number given for it, if any.
         found: Option<i64>,
     },
@@ -264,8 +264,9 @@ impl ImportErrors {
             ImportError::Opset { .. } | ImportError::Ir { .. } => shapes::CONVERT.into(),
             ImportError::Shape(Contract { help, .. }) => (*help).into(),
             ImportError::UnboundDim { .. } => self.example().into(),
-            ImportError::UnknownDim { input, rank, .. } => {
-                let extents = vec!["32"; *rank].join("x");
+            ImportError::UnknownDim { input, extents, .. } => {
+                let extent = |known: &Option<u64>| known.map_or("32".to_owned(), |known| known.to_string());
+                let extents = extents.iter().map(extent).collect::<Vec<_>>().join("x");
                 format!("give the extents of the input, for example --shape {}={extents}", quoted(input)).into()
             }
             ImportError::NoSuchDim { .. } | ImportError::NoSuchInput { .. } => return None,

@@ -10,7 +10,7 @@
 //! implementations with contiguous eviction use it; the cost is Belady's rule, weighted by copies.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::ops::Range;
 
 use cranelift_entity::SecondaryMap;
@@ -182,26 +182,87 @@ fn touched(
 
 /// Addresses of buffers, each as low as possible beside the buffers that are live when it is allocated.
 fn rising(buffers: &[Buffer]) -> Vec<u64> {
-    let mut order: Vec<usize> = (0..buffers.len()).collect();
+    let mut order: Vec<usize> = (0..buffers.len()).filter(|&index| buffers[index].bytes() > 0).collect();
     let live = |index: usize| &buffers[index].parts[0].live;
     order.sort_by_key(|&index| (live(index).start, Reverse(live(index).end), index));
     let mut addresses = vec![0; buffers.len()];
-    // By address, the live buffers, with their ends and the moments at which they are freed.
-    let mut there: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    let mut free = FreeRanges::default();
+    free.add(0, u64::MAX);
+    // The live buffers, with the moments at which they are freed.
+    let mut there: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
     for index in order {
-        let (bytes, from) = (buffers[index].bytes(), live(index).start);
-        there.retain(|_, &mut (_, until)| until > from);
-        let mut address = 0;
-        for (&base, &(end, _)) in &there {
-            if base - address >= bytes {
-                break;
-            }
-            address = end;
+        while let Some(&Reverse((until, other))) = there.peek()
+            && until <= live(index).start
+        {
+            there.pop();
+            free.add(addresses[other], buffers[other].bytes());
         }
-        there.insert(address, (address + bytes, live(index).end));
-        addresses[index] = address;
+        addresses[index] = free.take(buffers[index].bytes());
+        there.push(Reverse((live(index).end, index)));
     }
     addresses
+}
+
+/// Free ranges of bytes, of which the lowest one that is large enough is found without a look at all of them.
+struct FreeRanges {
+    /// By address, the size of the range.
+    sizes: BTreeMap<u64, u64>,
+    /// By class of sizes, the addresses.
+    classes: Vec<BTreeSet<u64>>,
+}
+
+impl Default for FreeRanges {
+    fn default() -> FreeRanges {
+        FreeRanges { sizes: BTreeMap::new(), classes: vec![BTreeSet::new(); FreeRanges::class(u64::MAX) + 1] }
+    }
+}
+
+impl FreeRanges {
+    /// The class of a size, which is not 0: four to each power of two. All sizes of a higher class are larger.
+    fn class(size: u64) -> usize {
+        let log = size.ilog2();
+        let quarter = (u128::from(size) << 2 >> log) as usize & 3;
+        4 * log as usize + quarter
+    }
+
+    fn insert(&mut self, address: u64, size: u64) {
+        if size > 0 {
+            self.sizes.insert(address, size);
+            self.classes[FreeRanges::class(size)].insert(address);
+        }
+    }
+
+    fn remove(&mut self, address: u64, size: u64) {
+        self.sizes.remove(&address);
+        self.classes[FreeRanges::class(size)].remove(&address);
+    }
+
+    /// Adds a range that is not free.
+    fn add(&mut self, mut address: u64, mut size: u64) {
+        if let Some(&above) = self.sizes.get(&(address.saturating_add(size))) {
+            self.remove(address + size, above);
+            size += above;
+        }
+        if let Some((&below, &its)) = self.sizes.range(..address).next_back()
+            && below + its == address
+        {
+            self.remove(below, its);
+            (address, size) = (below, its + size);
+        }
+        self.insert(address, size);
+    }
+
+    /// Takes bytes, not none, at the lowest address at which they are free; the end of all ranges is out of reach.
+    fn take(&mut self, bytes: u64) -> u64 {
+        let class = FreeRanges::class(bytes);
+        let larger = self.classes[class + 1..].iter().filter_map(BTreeSet::first).min().copied();
+        let lower = self.classes[class].range(..larger.unwrap_or(u64::MAX));
+        let address = lower.copied().find(|address| self.sizes[address] >= bytes).or(larger).unwrap_or(0);
+        let size = self.sizes.get(&address).copied().unwrap_or(bytes);
+        self.remove(address, size);
+        self.insert(address.saturating_add(bytes), size.saturating_sub(bytes));
+        address
+    }
 }
 
 /// By moment, for `moments` moments, the address above all live buffers.
@@ -244,6 +305,9 @@ struct Cache<'a> {
     ground: &'a Ground,
     arena: Arena,
     by_address: BTreeMap<u64, Resident>,
+    /// The size and the address of each range between two neighbours of `by_address`, below the first from `floor` on, and above the
+    /// last.
+    gaps: BTreeSet<(u64, u64)>,
     /// By tensor, its address while it is resident.
     at: SecondaryMap<TensorId, Option<u64>>,
     /// By tensor, whether the host lacks a valid copy.
@@ -267,6 +331,7 @@ impl<'a> Cache<'a> {
             ground,
             arena,
             by_address: BTreeMap::new(),
+            gaps: BTreeSet::from([(arena.bytes, 0)]),
             at: SecondaryMap::with_capacity(problem.tensors.len()),
             dirty: SecondaryMap::with_capacity(problem.tensors.len()),
             bases: SecondaryMap::with_capacity(problem.tensors.len()),
@@ -292,7 +357,7 @@ impl<'a> Cache<'a> {
         };
         // Tensors that are given but no variables are resident at the start, without a host copy.
         let given: Vec<TensorId> = of_class(true, false).filter(|&t| self.ground.leaves[t]).collect();
-        self.floor = self.ground.heights[0];
+        self.rise(self.ground.heights[0]);
         self.demand(0, &given, &given, 0)?;
         given.iter().for_each(|&tensor| self.dirty[tensor] = true);
         for (op, tick) in problem.ops.iter().zip(0u32..) {
@@ -302,7 +367,7 @@ impl<'a> Cache<'a> {
             self.workspaces.push(workspace);
             self.step(Instruction::Op(tick), op.nanos);
             if op.workspace > 0 {
-                self.by_address.remove(&workspace);
+                self.take(workspace);
             }
             op.produces.iter().chain(&op.changes).for_each(|&tensor| self.dirty[tensor] = true);
             for tensor in touched {
@@ -325,6 +390,9 @@ impl<'a> Cache<'a> {
 
     /// Sets the end of the memory for tensors that are never swapped out, and swaps out all tensors below it.
     fn rise(&mut self, floor: u64) {
+        let first = self.by_address.keys().next().copied().unwrap_or(self.arena.bytes);
+        self.gaps.remove(&(first.saturating_sub(self.floor), self.floor));
+        self.gaps.insert((first.saturating_sub(floor), floor));
         self.floor = floor;
         let below: Vec<TensorId> =
             self.by_address.range(..floor).filter_map(|(_, below)| below.tensor).collect();
@@ -392,13 +460,13 @@ impl<'a> Cache<'a> {
             });
             let Some(address) = address else {
                 for (resident, address) in placed {
-                    self.by_address.remove(&address);
+                    self.take(address);
                     let Resident { tensor, .. } = resident;
                     tensor.into_iter().for_each(|tensor| self.at[tensor] = None);
                 }
                 return None;
             };
-            self.by_address.insert(address, resident);
+            self.put(address, resident);
             resident.tensor.into_iter().for_each(|tensor| self.at[tensor] = Some(address));
             placed.push((resident, address));
         }
@@ -407,18 +475,35 @@ impl<'a> Cache<'a> {
 
     /// The highest aligned address in the smallest gap that holds `bytes`. Of gaps of the same size, the lowest one is taken.
     fn gap(&self, bytes: u64) -> Option<u64> {
-        let mut best: Option<(u64, u64)> = None;
-        let mut from = self.floor;
-        let ends = self.by_address.iter().map(|(&base, resident)| (base, self.end(base, resident.bytes)));
-        for (base, end) in ends.chain([(self.arena.bytes, 0)]) {
-            let size = base.saturating_sub(from);
-            let highest = base.saturating_sub(bytes) / self.arena.alignment * self.arena.alignment;
-            if size >= bytes && highest >= from && best.is_none_or(|(least, _)| size < least) {
-                best = Some((size, highest));
-            }
-            from = end;
-        }
-        best.map(|(_, base)| base)
+        let highest = |&(size, from): &(u64, u64)| {
+            let highest = (from + size - bytes) / self.arena.alignment * self.arena.alignment;
+            Some(highest).filter(|&highest| highest >= from)
+        };
+        self.gaps.range((bytes, 0)..).find_map(highest)
+    }
+
+    /// The gap in which this address lies, as if no resident were there.
+    fn around(&self, address: u64) -> (u64, u64) {
+        let below = self.by_address.range(..address).next_back();
+        let above = self.by_address.range(address + 1..).next();
+        let from = below.map_or(self.floor, |(&base, resident)| self.end(base, resident.bytes));
+        (from, above.map_or(self.arena.bytes, |(&base, _)| base))
+    }
+
+    fn put(&mut self, address: u64, resident: Resident) {
+        let ((from, until), end) = (self.around(address), self.end(address, resident.bytes));
+        self.gaps.remove(&(until.saturating_sub(from), from));
+        self.gaps.insert((address.saturating_sub(from), from));
+        self.gaps.insert((until.saturating_sub(end), end));
+        self.by_address.insert(address, resident);
+    }
+
+    fn take(&mut self, address: u64) {
+        let Some(resident) = self.by_address.remove(&address) else { return };
+        let ((from, until), end) = (self.around(address), self.end(address, resident.bytes));
+        self.gaps.remove(&(address.saturating_sub(from), from));
+        self.gaps.remove(&(until.saturating_sub(end), end));
+        self.gaps.insert((until.saturating_sub(from), from));
     }
 
     /// The first aligned address after `bytes` at `base`.
@@ -491,7 +576,7 @@ impl<'a> Cache<'a> {
 
     fn forget(&mut self, tensor: TensorId) {
         if let Some(address) = self.at[tensor].take() {
-            self.by_address.remove(&address);
+            self.take(address);
         }
     }
 
@@ -543,4 +628,48 @@ fn places(
         }
     }
     Some(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use lmsc_ir::rng::{Rng, Source};
+
+    use super::*;
+
+    /// The definition of [`rising`]: all live buffers are compared.
+    fn compared(buffers: &[Buffer]) -> Vec<u64> {
+        let live = |index: usize| buffers[index].parts[0].live.clone();
+        let mut order: Vec<usize> = (0..buffers.len()).collect();
+        order.sort_by_key(|&index| (live(index).start, Reverse(live(index).end), index));
+        let mut placed: Vec<(u64, u64, u64)> = Vec::new();
+        let mut addresses = vec![0; buffers.len()];
+        for index in order {
+            let bytes = buffers[index].bytes();
+            placed.retain(|&(_, _, until)| until > live(index).start);
+            placed.sort_unstable();
+            let mut address = 0;
+            for &(base, end, _) in &placed {
+                if base - address >= bytes {
+                    break;
+                }
+                address = end;
+            }
+            placed.push((address, address + bytes, live(index).end));
+            addresses[index] = address;
+        }
+        addresses
+    }
+
+    #[test]
+    fn the_lowest_free_range_is_that_of_a_comparison_with_all() {
+        for seed in 0..300 {
+            let u = &mut Rng::new(seed);
+            let buffer = |_| {
+                let from = u.below(40) as u64;
+                Buffer::new(1 + u.below(60) as u64, from..from + 1 + u.below(15) as u64)
+            };
+            let buffers: Vec<Buffer> = (0..1 + seed % 80).map(buffer).collect();
+            assert_eq!(rising(&buffers), compared(&buffers), "seed {seed}");
+        }
+    }
 }

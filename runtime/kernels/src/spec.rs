@@ -189,6 +189,27 @@ impl Spec<'_> {
         self.attribute(name).is_some()
     }
 
+    /// Refuses tensors that no process can address, those without elements included: constructors multiply the extents of a tensor
+    /// without a check of each product.
+    pub fn expect_addressable(&self) -> Result<(), SpecError> {
+        let operands = self.operands.iter().map(|operand| operand.map(|operand| operand.ty));
+        let all = operands.enumerate().map(|(index, ty)| ("operand", index, ty));
+        let results = self.results.iter().enumerate().map(|(index, ty)| ("result", index, *ty));
+        for (part, index, ty) in all.chain(results) {
+            let tensors = match ty {
+                None => &[][..],
+                Some(Type::Tensor(tensor)) => std::slice::from_ref(tensor),
+                Some(Type::Sequence(tensors)) => tensors,
+            };
+            if let Some(tensor) = tensors.iter().find(|tensor| !is_addressable(&tensor.dims)) {
+                return refuse(format!(
+                    "{part} {index} is {tensor}; such extents are more than memory has addresses"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the operand is present.
     pub fn has(&self, operand: usize) -> bool {
         self.operands.get(operand).is_some_and(Option::is_some)
@@ -362,6 +383,15 @@ impl Spec<'_> {
     pub fn expect_floats(&self, operands: impl IntoIterator<Item = usize>) -> Result<(), SpecError> {
         operands.into_iter().filter(|&i| self.has(i)).try_for_each(|i| self.expect(i, ElementType::Float))
     }
+}
+
+/// The bits of an address of a process. Sums of some such numbers, and the bytes of so many elements, fit 64 bits.
+const ADDRESS_BITS: u32 = 47;
+
+/// Whether the product of the extents, without those of 0, is a number of elements that an address space holds.
+pub(crate) fn is_addressable(extents: &[u64]) -> bool {
+    let all = extents.iter().try_fold(1u64, |all, &extent| all.checked_mul(extent.max(1)));
+    all.is_some_and(|all| all <= 1 << ADDRESS_BITS)
 }
 
 /// The extents of a tensor.

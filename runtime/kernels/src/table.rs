@@ -296,6 +296,8 @@ pub fn accepted(spec: &Spec<'_>) -> Result<(Kernel, bool), PrepareError> {
     let Some(&(writes, make)) = INDEX.get(&spec.op.key()) else {
         return Err(PrepareError::NoKernel { node, op });
     };
+    let refused = |SpecError(problem)| PrepareError::Refused { node: node.clone(), op: op.clone(), problem };
+    spec.expect_addressable().map_err(refused)?;
     let listed = spec.op.effects().writes;
     let made = match spec.in_place.iter().find(|pair| writes == L && !listed.contains(pair)) {
         Some((operand, result)) => Err(SpecError(format!(
@@ -309,7 +311,7 @@ pub fn accepted(spec: &Spec<'_>) -> Result<(Kernel, bool), PrepareError> {
             },
         },
     };
-    made.map_err(|SpecError(problem)| PrepareError::Refused { node, op, problem })
+    made.map_err(refused)
 }
 
 #[cfg(test)]

@@ -191,8 +191,9 @@ def masked_fill(t: Translator, n: Node, x: Node, mask: Node, value: Any) -> str:
 def clamp(t: Translator, n: Node, x: Node, low: Any = None, high: Any = None) -> str:
     d = t.dtype(n)
     v = t.value(x, d)
-    if not isinstance(low, Node) and not isinstance(high, Node):
-        return t.b.node("Clip", v, None if low is None else t.value(low, d), None if high is None else t.value(high, d))
+    # A Clip without a bound has the largest float for it, which would replace an infinity.
+    if not any(bound is None or isinstance(bound, Node) for bound in (low, high)):
+        return t.b.node("Clip", v, t.value(low, d), t.value(high, d))
     v = v if low is None else t.b.node("Max", v, t.value(low, d))
     return v if high is None else t.b.node("Min", v, t.value(high, d))
 

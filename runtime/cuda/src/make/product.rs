@@ -222,7 +222,8 @@ fn pointwise(
     [row, column]: [usize; 2],
 ) -> Option<Vec<recipe::Product>> {
     let n = conv.window.image_len();
-    if !conv.window.is_pointwise() || conv.groups > 1 || bias != NOWHERE {
+    let is_in_calls = conv.batch <= MOST_CALLS * MOST_PRODUCTS;
+    if !conv.window.is_pointwise() || conv.groups > 1 || bias != NOWHERE || !is_in_calls {
         return None;
     }
     let matrices = [Matrix { at: weights, row, column }, Matrix { at: samples, row: n, column: 1 }];

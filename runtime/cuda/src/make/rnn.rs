@@ -2,11 +2,14 @@
 
 use lmsc_kernels::gemm::Extents;
 use lmsc_kernels::host::rnn::Layer;
-use lmsc_kernels::spec::{Spec, SpecError};
+use lmsc_kernels::spec::{Spec, SpecError, refuse};
 
 use super::Made;
 use super::product::{self, Matrix, products};
 use crate::recipe::{Address, NOWHERE, Recipe, lanes_across, operand, result};
+
+/// The most steps of a layer: each has about ten commands in the recipe.
+const MOST_STEPS: usize = 1 << 14;
 
 /// A layer and its recipe so far.
 struct Net {
@@ -16,7 +19,14 @@ struct Net {
 
 impl Net {
     fn new(spec: &Spec<'_>, gates: usize) -> Result<Net, SpecError> {
-        Ok(Net { l: Layer::new(spec, gates)?, recipe: Recipe::default() })
+        let l = Layer::new(spec, gates)?;
+        if l.steps > MOST_STEPS {
+            return refuse(format!(
+                "{} steps; a CUDA device takes at most {MOST_STEPS} in one layer",
+                l.steps
+            ));
+        }
+        Ok(Net { l, recipe: Recipe::default() })
     }
 
     /// Number of columns of all gates of a sample.

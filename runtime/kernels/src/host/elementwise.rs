@@ -411,7 +411,21 @@ pub fn bounds(spec: &Spec<'_>) -> Result<Parameters, SpecError> {
         }
         if spec.says(name) { Ok(f64::from(spec.float(name, 0.0)?)) } else { Ok(default) }
     };
-    Ok([bound(1, "min", f64::NEG_INFINITY)?, bound(2, "max", f64::INFINITY)?, 0.0])
+    let most = largest(spec)?;
+    Ok([bound(1, "min", -most)?, bound(2, "max", most)?, 0.0])
+}
+
+/// The bound of a `Clip` that has none: the largest float of the type, which replaces an infinity; no bound for integers.
+fn largest(spec: &Spec<'_>) -> Result<f64, SpecError> {
+    Ok(match spec.element(0)? {
+        // Before version 11, bounds are attributes of type float.
+        element if element.is_float() && spec.opset < 11 => f32::MAX.into(),
+        lmsc_ir::ElementType::Float => f32::MAX.into(),
+        lmsc_ir::ElementType::Double => f64::MAX,
+        lmsc_ir::ElementType::Float16 => half::f16::MAX.into(),
+        lmsc_ir::ElementType::Bfloat16 => half::bf16::MAX.into(),
+        _ => f64::INFINITY,
+    })
 }
 
 /// `Clip`, with bounds as attributes or as operands.
@@ -424,7 +438,8 @@ pub(crate) fn clip(spec: &Spec<'_>) -> Made {
         }
     }
     let named = |name: &str| Ok(spec.says(name).then_some(f64::from(spec.float(name, 0.0)?)));
-    let named = [named("min")?, named("max")?];
+    let most = Some(largest(spec)?).filter(|most| most.is_finite());
+    let named = [named("min")?.or(most.map(|most| -most)), named("max")?.or(most)];
     dispatch!(number element, T => {
         let (plan, in_place) = each::plan::<T, T, 1>(spec)?;
         Ok(Kernel::new(move |mut io: Io<'_>| {

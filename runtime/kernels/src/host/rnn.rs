@@ -4,7 +4,7 @@ use super::Made;
 use crate::gemm::{self, Extents, Into, Matrix};
 use crate::kernel::{Io, Kernel};
 use crate::math::{Real, tanh};
-use crate::spec::{Spec, SpecError, refuse};
+use crate::spec::{Spec, SpecError, is_addressable, refuse};
 
 /// Extents that all recurrent operators share.
 #[derive(Clone, Copy)]
@@ -62,6 +62,13 @@ impl Layer {
         spec.need(1)?;
         spec.expect_dims(1, &[directions, gates * hidden, inputs])?;
         spec.expect_dims(2, &[directions, gates * hidden, hidden])?;
+        // The gates of all steps are the largest tensor of the layer, and may be none of its operands and results.
+        let extents = [steps, directions, batch, gates, hidden].map(|extent| extent as u64);
+        if !is_addressable(&extents) {
+            return refuse(format!(
+                "the gates of {steps} steps of {batch} samples are more than memory has addresses"
+            ));
+        }
         Ok(Layer { steps, batch, inputs, hidden, gates, directions, reverse, resets_behind })
     }
 

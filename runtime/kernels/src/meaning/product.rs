@@ -4,6 +4,9 @@ use super::{Broadcast, count, strides};
 use crate::gemm::Extents;
 use crate::spec::{Spec, SpecError, refuse};
 
+/// The most products of a batch: each has an entry in a table, which has at most 64 MiB.
+const MOST_PRODUCTS: usize = 1 << 22;
+
 /// A batch of products of matrices in two tensors.
 #[derive(Clone, Debug)]
 pub struct BatchedProduct {
@@ -74,6 +77,12 @@ impl BatchedProduct {
             })
             .collect();
         let index = Broadcast::new(&[left.batch.clone(), right.batch.clone()], &batch)?;
+        if batch.iter().try_fold(1, |all: usize, &d| all.checked_mul(d)).is_none_or(|all| all > MOST_PRODUCTS)
+        {
+            return refuse(format!(
+                "operands {a:?} and {b:?} are a batch of more than {MOST_PRODUCTS} products"
+            ));
+        }
         let lies = |side: &Side, operand: usize| -> Vec<usize> {
             let dense = strides(&side.batch);
             let place = |mut index: usize| {
