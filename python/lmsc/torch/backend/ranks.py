@@ -48,7 +48,7 @@ _SETTLED: dict[Any, tuple[tuple[int, ...], tuple[int, ...]]] = {}
 #: Seconds that the answer may take after the process that gives it is known to be there.
 _ANSWER = 5.0
 
-#: Bytes that are called by the length of their operands may differ from process to process.
+#: Collectives whose operands may differ in length between processes.
 _UNEVEN = {"all_to_all_single"}
 
 
@@ -251,9 +251,8 @@ def _first_difference(one: list[Any], other: list[Any], rank: int, other_rank: i
             return f"{setting} is {one[0][setting]!r} on rank {rank} and {other[0].get(setting)!r} on rank {other_rank}"
     for place, (a, b) in enumerate(zip(one[1], other[1], strict=False)):
         if a != b:
-            return f"operator {place} is {a[0]} on rank {rank} and {b[0]} on rank {other_rank}" + (
-                "" if a[0] != b[0] else f", with other operands or sizes: {a[1:]} and {b[1:]}"
-            )
+            same = ", with other operands" if a[0] == b[0] else ""
+            return f"operator {place} is {a[0]} on rank {rank} and {b[0]} on rank {other_rank}{same}"
     return f"rank {rank} has {len(one[1])} operators and rank {other_rank} {len(other[1])}"
 
 
@@ -267,11 +266,22 @@ def _words(problem: Problem, sizes: bool) -> list[Any]:
     groups: dict[str, int] = {}
     if not sizes:
         return _frozen([_collective(node, groups) for node in problem.collectives])
-    return [
-        [str(op.node.target) if op.node else op.kind, op.kind, op.phase, *map(list, (op.reads, op.makes, op.changes)), int(op.again)]
-        + (_collective(op.node, groups, sized=True) if op.node and is_collective(op.node) else [])
-        for op in problem.ops
-    ]
+    places: dict[int, int] = {}  # of storages, in the order in which operators name them
+
+    def at(storages: Sequence[int]) -> list[int]:
+        return [places.setdefault(storage, len(places)) for storage in storages]
+
+    return [[_label(op, groups), op.kind, op.phase, at(op.reads), at(op.makes), at(op.changes), int(op.again)] for op in problem.ops]
+
+
+def _label(op: Op, groups: dict[str, int]) -> str:
+    if op.node is None:
+        return f"the moment `{op.kind}`"
+    if not is_collective(op.node):
+        return str(op.node.target)
+    target, place, count, reduction, plain, shapes = _collective(op.node, groups, sized=True)
+    tensors_ = ", ".join(f"{kind.removeprefix('torch.')}[{','.join(extents)}]" for kind, *extents in shapes)
+    return f"{target} of {tensors_} ({', '.join([*reduction, *plain])}) among the {count} ranks of group {place}"
 
 
 def _collective(node: fx.Node, groups: dict[str, int], sized: bool = False) -> list[Any]:
