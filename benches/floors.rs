@@ -65,7 +65,7 @@ fn processor_time() -> Duration {
 /// Seconds of planning for the budget; none if there is no plan.
 fn planned(case: &Case, bytes: u64) -> Option<f64> {
     let start = processor_time();
-    let compiled = case.compiler().budget(Budget::Bytes(Bytes(bytes))).compile();
+    let compiled = case.compiler().budget(Budget::Bytes(Bytes(bytes)).into()).compile();
     let seconds = (processor_time() - start).as_secs_f64();
     compiled.ok().map(|_| seconds)
 }
@@ -75,8 +75,12 @@ fn main() -> ExitCode {
     println!("|---|---:|---:|---:|---:|---:|---:|");
     let (mut plans, mut refused, mut slowest) = (0, 0, 0.0f64);
     for case in cases() {
-        let refusal =
-            case.compiler().budget(Budget::Bytes(Bytes(1))).compile().err().expect("a byte is too small");
+        let refusal = case
+            .compiler()
+            .budget(Budget::Bytes(Bytes(1)).into())
+            .compile()
+            .err()
+            .expect("a byte is too small");
         let smallest = refusal.refusal().and_then(lmsc_plan::Refusal::smallest_budget);
         let smallest = smallest.unwrap_or_else(|| panic!("{}: {refusal}", case.name())).bytes.0;
         let peak = case.compiler().compile().expect("it can be read").report.before.peak;

@@ -162,6 +162,12 @@ pub(crate) fn smallest_budget(least: u64, most: u64, mut keeps: impl FnMut(u64) 
     found
 }
 
+impl From<Budget> for Goal {
+    fn from(budget: Budget) -> Goal {
+        Goal::Budget(budget)
+    }
+}
+
 impl FromStr for Goal {
     type Err = String;
 

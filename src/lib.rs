@@ -68,7 +68,9 @@ use lmsc_cuda as cuda;
 use lmsc_ir::equiv::{Difference, Equivalence};
 use lmsc_ir::{Bytes, Digest, Graph, Phases, words};
 use lmsc_onnx::file::Opened;
-use lmsc_passes::{CallOption, CallOptions, GivenPlan, Pass, PassCx, Pipeline, REGISTRY, Ran, TFLMS, question};
+use lmsc_passes::{
+    CallOption, CallOptions, GivenPlan, Pass, PassCx, Pipeline, REGISTRY, Ran, TFLMS, question,
+};
 use lmsc_plan::planners::planner;
 pub use lmsc_plan::schedule::{Progress, Watch};
 use lmsc_plan::target::Kernels;

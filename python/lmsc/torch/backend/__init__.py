@@ -42,9 +42,23 @@ def backend(graph: fx.GraphModule, inputs: Sequence[Any], *, options: dict[str, 
         compilation = _Compilation(Options.of(options), step_of(options))
         run = compilation.compiled(graph, inputs)
     except Error as error:
-        return torch._dynamo.disable(functools.partial(_refuse, error))
+        return _refusing(error, graph, inputs)
     run._lmsc_plans = compilation.plans
     return run
+
+
+def _refusing(error: Error, graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+    """A function that raises the error when it is called."""
+    tracing = torch._guards.TracingContext.try_get()
+    if tracing is None or tracing.ddp_optimizer_ctx is None:
+        return torch._dynamo.disable(functools.partial(_refuse, error))
+    # DistributedDataParallel compiles a graph in pieces, and runs each with tensors without bytes, to learn what the next one gets.
+    unplanned = aot_autograd(fw_compiler=_boxed, bw_compiler=_boxed)(graph, inputs)
+
+    def run(*args: Any) -> Any:
+        return unplanned(*args) if torch._guards.detect_fake_mode(args) else _refuse(error)
+
+    return torch._dynamo.disable(run)
 
 
 def _refuse(error: Error, *_: Any) -> Any:

@@ -6,6 +6,7 @@ than before. The written graphs are numbered by the same table. They compute the
 
 - each of their outputs has the number of the joint graph's output,
 - their random and effectful operators are those of the joint graph, each once and in the same order,
+- their collectives are those of the joint graph, in its order; only what moves bytes runs again, and nothing reads a result before the wait for it,
 - a random operator that runs again draws from the state that its first run kept,
 - what comes back from the host is what left for it, and nothing else reads that copy,
 - each saved tensor reaches the input that stands for it.
@@ -41,6 +42,9 @@ _FORMS = {aten._native_batch_norm_legit.no_stats: (aten._native_batch_norm_legit
 
 _PLAIN = (int, float, bool)
 
+#: The collectives that move bytes, and add nothing.
+_MOVES = {"all_gather_into_tensor", "all_gather_into_tensor_coalesced", "all_to_all_single", "broadcast"}
+
 
 class Unsound(_lmsc.InternalError):
     """A written graph does not compute its step: it is not run."""
@@ -72,6 +76,8 @@ class _Walk:
         self.root: dict[fx.Node, Any] = {}
         self.writes: dict[Any, tuple[Any, ...]] = collections.defaultdict(tuple)
         self.counts: collections.Counter[int] = collections.Counter()
+        self.ran: dict[fx.Node, int] = {}  # the numbers of operators, also of those that return what they write to
+        self.under_way: set[Any] = set()  # memory that a collective may still write to
 
     def give(self, node: fx.Node, number: int, root: Any = None) -> None:
         self.number[node] = number
@@ -119,8 +125,21 @@ def _word(value: Any, read: Callable[[fx.Node], Any] | None = None) -> Any:
     return (type(value).__name__, str(value) if isinstance(value, float) else value)
 
 
+def _waits(node: fx.Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and node.target.name().endswith("::wait_tensor")
+
+
+def _speaks(node: fx.Node) -> bool:
+    """Whether the node is an operator that other processes must run, too."""
+    if not isinstance(node.target, torch._ops.OpOverload) or _waits(node):
+        return False
+    namespace, name = node.target.name().split(".")[0].split("::")
+    speaking = "c10d" in namespace or namespace in ("_dtensor", "symm_mem", "fsdp")
+    return speaking and name not in ("mesh_get_process_group", "_wrap_tensor_autograd")
+
+
 def _shares_memory(target: Any) -> bool:
-    return target is aten._unsafe_view.default or isinstance(target, torch._ops.OpOverload) and target.is_view
+    return target is torch.ops._c10d_functional.wait_tensor.default or target is aten._unsafe_view.default or isinstance(target, torch._ops.OpOverload) and target.is_view
 
 
 def _written_to(node: fx.Node) -> list[fx.Node]:
@@ -135,7 +154,7 @@ def _written_to(node: fx.Node) -> list[fx.Node]:
 def _has_effect(node: fx.Node) -> bool:
     """Whether its place among other such operators matters: it draws random numbers, writes, or acts on the world."""
     return node.op == "call_function" and (
-        is_rng_op(node) or node.is_impure() or bool(_written_to(node)) or node.target is run_and_save_rng_state
+        is_rng_op(node) or node.is_impure() and not _waits(node) or bool(_written_to(node)) or node.target is run_and_save_rng_state
     )
 
 
@@ -145,7 +164,9 @@ def _may_repeat(node: fx.Node) -> bool:
         return True
     if not isinstance(target, torch._ops.OpOverload):
         return not isinstance(target, torch._ops.HigherOrderOperator)
-    return "c10d" not in target.namespace and "unbacked_bindings" not in node.meta
+    if _speaks(node):
+        return target.namespace == "_c10d_functional" and target._opname in _MOVES
+    return "unbacked_bindings" not in node.meta
 
 
 class Checker:
@@ -161,6 +182,7 @@ class Checker:
         place = {node: index for index, node in enumerate(effects)}
         walk = self.walk = _Walk(self.table)
         self.effects: list[int] = [0] * len(effects)
+        speaking = sorted(filter(_speaks, joint.nodes), key=lambda node: node not in forward)
         self.forms: dict[Any, int] = {}
         for node in joint.nodes:
             if node.op == "placeholder":
@@ -169,9 +191,13 @@ class Checker:
                 walk.give(node, self.table.of("constant", str(node.target)))
             elif node.op == "call_function":
                 self._number(walk, node, place)
+        self.spoken = [walk.ran[node] for node in speaking]
         self.wanted = [[walk.words(value) for value in values] for values in outputs]
 
     def _number(self, walk: _Walk, node: fx.Node, place: dict[fx.Node, int]) -> None:
+        if _waits(node):
+            self._arrives(walk, node)
+            return
         key = walk.key(node.target, node.args, node.kwargs)
         if node in place:
             key = ("effect", place[node], *key)
@@ -187,6 +213,7 @@ class Checker:
     def _settle(self, walk: _Walk, node: fx.Node, number: int) -> None:
         """The node's number and memory, after it has run."""
         walk.counts[number] += 1
+        walk.ran[node] = number
         written = _written_to(node)
         walk.write(node, number)
         if written and isinstance(node.meta.get("val"), torch.Tensor):
@@ -195,12 +222,18 @@ class Checker:
         shares = _shares_memory(node.target) or node.target is operator.getitem and _shares_memory(node.args[0].target)
         walk.give(node, number, walk.root[node.args[0]] if shares and isinstance(node.args[0], fx.Node) else None)
 
+    def _arrives(self, walk: _Walk, node: fx.Node) -> None:
+        """A wait returns its operand, which may be read from here on."""
+        root = walk.root[node.args[0]]
+        walk.under_way.discard(root)
+        walk.give(node, walk.number[node.args[0]], root)
+
     # The written graphs.
 
     def check(self, forward: fx.Graph, backward: fx.Graph | None) -> None:
         """Raises `Unsound` unless the graphs compute what the joint graph computes."""
         walk = _Walk(self.table)
-        self.place = 0
+        self.place = self.heard = 0
         late = _late(self.joint)
         self._inputs(walk, forward, [node for node in self.joint.find_nodes(op="placeholder") if node not in late])
         self._follow(walk, forward)
@@ -216,6 +249,8 @@ class Checker:
             self._same("output of the backward graph", walk, _results(backward), self.wanted[1])
         elif len(results) != count:
             raise Unsound(f"the graph has {len(results)} outputs, the step {count}")
+        if self.heard != len(self.spoken):
+            raise Unsound(f"{len(self.spoken) - self.heard} collectives of the step never run")
         if self.place != len(self.effects):
             raise Unsound(f"{len(self.effects) - self.place} random or effectful operators of the step never run")
 
@@ -233,6 +268,9 @@ class Checker:
         for node in inputs:
             if node.target != node.name and node.target in names:
                 raise Unsound(f"the input `{node.name}` takes the name of another value, `{node.target}`")
+        for node in saved:
+            if walk.root[node] in walk.under_way:
+                raise Unsound(f"`{node.name}` is saved before the wait for it")
         numbers = [node for node in saved if not _is_object(node)]
         objects = [node for node in saved if _is_object(node)]
         if list(saved) != objects + numbers or [_order(node) for node in objects] != sorted(_order(node) for node in objects):
@@ -256,6 +294,12 @@ class Checker:
                 raise Unsound(f"`{node.name}` is a {node.op}")
 
     def _run(self, walk: _Walk, node: fx.Node) -> None:
+        if _waits(node):
+            self._arrives(walk, node)
+            return
+        for operand in node.all_input_nodes if node.target is not operator.getitem else ():
+            if walk.root[operand] in walk.under_way:
+                raise Unsound(f"`{node.name}` reads `{operand.name}` before the wait for it")
         special = {
             torch.ops.lmsc.offload.default: self._leaves,
             torch.ops.lmsc.reload.default: self._returns,
@@ -274,7 +318,19 @@ class Checker:
         number = self._known(walk, node)
         if walk.counts[number] >= self.walk.counts[number] and not _may_repeat(node):
             raise Unsound(f"`{node.name}` ({node.target}) runs more often than in the step")
+        if _speaks(node):
+            self._in_order(walk, node, number)
         self._settle(walk, node, number)
+        source = node.args[0] if node.target is operator.getitem else node
+        if _speaks(source) and "c10d" in source.target.namespace:
+            walk.under_way.add(walk.root[node])
+
+    def _in_order(self, walk: _Walk, node: fx.Node, number: int) -> None:
+        """The collective is the next of the step, or runs again."""
+        if self.heard < len(self.spoken) and self.spoken[self.heard] == number:
+            self.heard += 1
+        elif not walk.counts[number]:
+            raise Unsound(f"`{node.name}` ({node.target}) is not the next collective of the step")
 
     def _known(self, walk: _Walk, node: fx.Node) -> int:
         """The number of an operator that the step has, too."""
@@ -381,11 +437,11 @@ class _Live:
         held -= {s for value in ending if isinstance(value, fx.Node) for s in storages[value]}
         last: dict[Any, fx.Node] = {}
         for node in graph.nodes:
-            last |= {storage: node for value in (node, *node.all_input_nodes) for storage in storages[value]}
+            last |= {storage: node for value in _uses(node) for storage in storages[value]}
         for node in graph.nodes:
             for storage in storages[node]:
                 self._make(storage, node)
-            gone = {s for value in (node, *node.all_input_nodes) for s in storages[value] if last[s] is node and s not in held}
+            gone = {s for value in _uses(node) for s in storages[value] if last[s] is node and s not in held}
             self.now -= sum(self.bytes.pop(storage, 0) for storage in gone)
         return storages
 
@@ -422,6 +478,12 @@ class _Live:
         self.bytes[storage] = bytes_of_result(node, value)
         self.now += self.bytes[storage]
         self.most = max(self.most, self.now)
+
+
+def _uses(node: fx.Node) -> list[fx.Node]:
+    """The values that must be there when the node runs. A collective holds its operands until the wait for it."""
+    started = _path(node.args[0])[0] if node.op == "call_function" and _waits(node) else node
+    return [node, *node.all_input_nodes, *(started.all_input_nodes if started.op == "call_function" else ())]
 
 
 def _path(node: fx.Node) -> tuple[fx.Node, tuple[int, ...]]:

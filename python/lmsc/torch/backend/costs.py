@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import math
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +20,10 @@ from ... import _lmsc
 
 #: The extent that stands for a size that depends on data, which no hint tells.
 _UNKNOWN_EXTENT = 4096
+
+#: Seconds until a collective moves its first byte, and bytes a second between processors, between accelerators of a node and between nodes. Targets
+#: do not tell them. Half or double changes which gathers run again rather than being kept or copied; the bytes of a plan do not depend on them.
+_COLLECTIVE_START, _PROCESSES, _WITHIN_NODE, _BETWEEN_NODES = 20e-6, 5e9, 100e9, 25e9
 
 
 def number(size: Any) -> int:
@@ -99,3 +105,10 @@ class Target:
         rate = rates.get(dtype, rates["float32"])
         roof = max(flop(node) / rate, moved_bytes / compute["memory_bytes_per_second"])
         return roof + compute["launch_nanos"] * 1e-9
+
+    def collective_seconds(self, device: torch.device, moved_bytes: int, ranks: Sequence[int]) -> float:
+        """The time of a collective among these processes: a start, and each byte but those that are there already."""
+        a_node = int(os.environ.get("LOCAL_WORLD_SIZE") or 8)
+        within = len({rank // max(a_node, 1) for rank in ranks}) == 1
+        rate = _PROCESSES if device.type == "cpu" else _WITHIN_NODE if within else _BETWEEN_NODES
+        return _COLLECTIVE_START + moved_bytes * (len(ranks) - 1) / max(len(ranks), 1) / rate

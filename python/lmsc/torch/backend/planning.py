@@ -16,6 +16,7 @@ from torch._functorch.partitioners import is_rng_op
 
 from ... import _lmsc
 from ..._lmsc import InputError, Refusal
+from . import ranks
 from .check import Checker, Unsound, peak
 from .costs import Target, bytes_of, tensors
 from .problem import Problem, device_of
@@ -39,6 +40,8 @@ class Options:
     effort: int = 20
     #: The compiler that runs the written graphs.
     inner: str = "eager"
+    #: Of a graph with collectives, how many seconds a process waits for the others to compile it, too.
+    wait: float = 20
 
     @classmethod
     def of(cls, given: dict[str, Any] | None) -> Options:
@@ -56,6 +59,9 @@ class Options:
         effort = given.get("effort", 20)
         if not isinstance(effort, int) or isinstance(effort, bool) or not 0 <= effort < 1 << 32:
             raise InputError(f"option effort={effort!r}: an effort is a whole number of percent")
+        wait = given.get("wait", 20)
+        if not isinstance(wait, (int, float)) or isinstance(wait, bool) or not 0 < wait <= 86_400:
+            raise InputError(f"option wait={wait!r}: a number of seconds, at most a day")
         return cls(**{**given, "budget": str(given["budget"])})
 
     @property
@@ -134,15 +140,19 @@ def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str, last
         Unsound: A bug of lmsc: what was written is not that.
     """
     _one_plan_a_size(joint.graph)
+    ranks.wait_for_each(joint.graph)
     joint.graph.eliminate_dead_code()
     target = options.machine(device_of(joint.graph))
     problem = Problem(joint.graph, ends.forward, ends.forward_descriptions, target, lasting)
+    agreement = ranks.agreed(problem, options, name)
     instance, named = problem.instance()
     earlier = earlier if options.of_the_machine else 0
     answer = _ask(instance, problem, options, name, earlier)
+    agreement.settle(problem, answer["plan"])
     forward, backward = Writer(joint, problem, answer["plan"], named, ends).write()
     has_backward = bool(ends.backward)
     check(joint, problem, ends, (forward, backward if has_backward else None), answer["peak_bytes"])
+    agreement.confirm(forward.graph, backward.graph)
     held = _bytes_held(forward.graph, problem) if has_backward else 0
     gradients = sum(problem.bytes[s] for s in {problem.storage[node] for node in ends.backward if node in problem.storage})
     plan = dataclasses.replace(_facts(problem, answer, name), held=held, gradients=gradients, earlier=earlier)
@@ -209,9 +219,9 @@ def _in_one_sentence(refusal: Refusal, problem: Problem, options: Options, name:
 
 def _facts(problem: Problem, answer: dict[str, Any], name: str) -> Plan:
     plan = answer["plan"]
-    times = collections.Counter(run["op"] for run in plan["ops"])
-    again = {tick: count - 1 for tick, count in times.items() if count > 1}
-    nodes = {tick: problem.ops[tick].node for tick in again}
+    runs = [problem.ops[run["op"]] for run in plan["ops"]]
+    times = collections.Counter(op.node for op in runs if op.kind == "run")
+    again = {node: count - 1 for node, count in times.items() if count > 1}
     left = [plan["pieces"][step["out"]] for step in plan["steps"] if "out" in step]
     return Plan(
         name=name,
@@ -221,8 +231,8 @@ def _facts(problem: Problem, answer: dict[str, Any], name: str) -> Plan:
         resident=problem.resident_bytes(),
         operators=len(problem.ops),
         out=tuple(end - begin for _, begin, end in left),
-        again={nodes[tick].name: count for tick, count in again.items()},
-        random_again=sum(is_rng_op(nodes[tick]) for tick in again),
+        again={node.name: count for node, count in again.items()},
+        random_again=sum(map(is_rng_op, again)),
         seconds=answer["makespan_ns"] * 1e-9,
         seconds_as_it_is=answer["compute_ns"] * 1e-9,
         target=problem.target.name,

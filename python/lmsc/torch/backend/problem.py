@@ -7,6 +7,7 @@ one of inference.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import operator
 from collections.abc import Iterable, Sequence, Set
@@ -19,6 +20,7 @@ from torch._functorch._aot_autograd.descriptors import BufferAOTInput, InputMuta
 from torch._functorch._aot_autograd.utils import _is_tangent
 from torch._functorch.partitioners import is_rng_op
 from torch._prims_common import is_non_overlapping_and_dense_or_false
+from torch.distributed.distributed_c10d import _resolve_process_group
 from torch.utils._pytree import tree_leaves, tree_map
 
 from .costs import Target, bytes_of, bytes_of_result, number, tensors
@@ -31,8 +33,15 @@ _ALIASES = {aten._unsafe_view.default}
 #: Tensors of fewer bytes stay on the device: a page; a copy takes longer for its start than for these bytes on every target.
 _SMALLEST_COPY = 4096
 
-#: Namespaces of operators that speak to other processes. A second run would do something else there.
-_COLLECTIVES = {"_c10d_functional", "c10d_functional", "c10d", "_dtensor", "symm_mem"}
+#: Namespaces of operators that speak to other processes.
+_COLLECTIVES = {"_c10d_functional", "_c10d_functional_autograd", "c10d_functional", "c10d", "_dtensor", "symm_mem", "fsdp"}
+
+#: Collectives that only move bytes. A second run gives the same, if every process of the group runs it again at the same place. A reduction does
+#: not: sums may be formed in another order, and its operand would have to be there again on every process.
+_GATHERS = {"all_gather_into_tensor", "all_gather_into_tensor_coalesced", "all_to_all_single", "broadcast"}
+
+#: Operators of these namespaces that speak to no other process.
+_LOCAL = {"mesh_get_process_group", "_wrap_tensor_autograd"}
 
 
 @dataclass(frozen=True)
@@ -57,10 +66,48 @@ def is_overload(node: fx.Node) -> bool:
     return isinstance(node.target, torch._ops.OpOverload)
 
 
+def is_wait(node: fx.Node) -> bool:
+    """Whether the node waits for the result of a collective. By its schema it is no view, but it returns the memory that it waits for."""
+    return is_overload(node) and node.target.namespace in _COLLECTIVES and node.target._opname in ("wait_tensor", "wait_tensors")
+
+
+def is_collective(node: fx.Node) -> bool:
+    """Whether the node speaks to other processes."""
+    return is_overload(node) and node.target.namespace in _COLLECTIVES and not is_wait(node) and node.target._opname not in _LOCAL
+
+
+def is_gather(node: fx.Node) -> bool:
+    """Whether the node is a collective that may run again."""
+    return is_collective(node) and node.target.namespace == "_c10d_functional" and node.target._opname in _GATHERS
+
+
+def group_of(collective: fx.Node) -> list[int]:
+    """The processes that the collective speaks to, by their ranks; without a group that can be told, all."""
+    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return [0]
+    names = [value for value in (*collective.args, *collective.kwargs.values()) if isinstance(value, str)]
+    for name in reversed(names):  # It is the last of the arguments.
+        with contextlib.suppress(ValueError, KeyError, RuntimeError, LookupError):
+            return torch.distributed.get_process_group_ranks(_resolve_process_group(name))
+    return list(range(torch.distributed.get_world_size()))
+
+
+def started_by(wait: fx.Node) -> list[fx.Node]:
+    """The operators whose results the node waits for."""
+    found = []
+    for operand in wait.all_input_nodes:
+        while operand.op == "call_function" and (operand.target is operator.getitem or is_view(operand)):
+            operand = operand.args[0]
+        found.append(operand)
+    return found
+
+
 def is_view(node: fx.Node) -> bool:
     """Whether the node's result lies in the memory of its first operand."""
     if node.op != "call_function":
         return False
+    if is_wait(node) and node.target._opname == "wait_tensor":
+        return True
     if node.target is operator.getitem:
         return is_view(node.args[0])
     return node.target in _ALIASES or is_overload(node) and node.target.is_view
@@ -87,7 +134,7 @@ def runs_again(node: fx.Node) -> bool:
     if is_rng_op(node):
         return not changes_operands(node)
     impure = changes_operands(node) or node.is_impure() or "unbacked_bindings" in node.meta
-    return not impure and node.target.namespace not in _COLLECTIVES
+    return not impure and (node.target.namespace not in _COLLECTIVES or is_gather(node))
 
 
 def other_form(node: fx.Node) -> OtherForm | None:
@@ -105,7 +152,8 @@ def state_bytes(device: torch.device) -> int:
 class Op:
     """An operator over storages.
 
-    `kind` is `run` for one that computes its node; `state` for the moment before a random one, which keeps the generator's state;
+    `kind` is `run` for one that computes its node; `wait` for one that waits for a collective, whose operands are held until then;
+    `state` for the moment before a random one, which keeps the generator's state;
     `between` for the end of the forward pass, when inputs take their new values; `gradients` for the start of the backward pass.
     """
 
@@ -133,6 +181,9 @@ class Problem:
         self.storage: dict[fx.Node, int] = {}
         self.parts: dict[fx.Node, Any] = {}  # of a node with several results, the storage of each
         self.states: dict[fx.Node, int] = {}  # of a random node, the storage of its state
+        self.collectives = [node for node in graph.nodes if is_collective(node)]
+        self.waits: dict[int, list[fx.Node]] = {}  # by storage that a collective makes, the nodes that wait for it
+        self.stands_for: dict[int, int] = {}  # by storage of a decided repeat, that of the first run
         self.device = device_of(graph)
         self.forward_outputs = [node for node in forward_outputs if isinstance(node, fx.Node)]
         self.outputs = next(iter(graph.find_nodes(op="output"))).all_input_nodes
@@ -140,6 +191,9 @@ class Problem:
         self.forward = self._forward_nodes()
         order = [node for node in graph.nodes if node in self.forward] + [node for node in graph.nodes if node not in self.forward]
         self._give_storages(order)
+        for node in filter(is_wait, graph.nodes):
+            self.waits.setdefault(self.storage.get(node, -1), []).append(node)
+        self.dense = {storage for storage in range(len(self.bytes)) if self._is_dense(storage)}
         self.changed = self._changed(order)
         self.pinned = {self.storage[node] for node in self.forward_outputs if node in self.storage and node not in self.mutated}
         self.foreign = self._foreign(lasting)
@@ -162,6 +216,8 @@ class Problem:
             if node not in needed:
                 needed.add(node)
                 stack += node.all_input_nodes
+                # What is under way at the end of the forward pass could be neither saved nor copied.
+                stack += [user for user in node.users if is_wait(user)]
         return needed
 
     def _written_after_forward(self, outputs: Sequence[Any], descriptions: Sequence[Any]) -> dict[fx.Node, fx.Node]:
@@ -178,7 +234,9 @@ class Problem:
 
     def _new(self, node: fx.Node, tensor: Any) -> int | None:
         """A new storage for the tensor; None for what takes no memory of the device."""
-        if not isinstance(tensor, torch.Tensor) or tensor.device.type != self.device.type or bytes_of(tensor) == 0:
+        if not isinstance(tensor, torch.Tensor) or tensor.device.type != self.device.type:
+            return None
+        if bytes_of(tensor) == 0 and not self.collectives:  # A shard without rows is one with rows on another process.
             return None
         self.bytes.append(bytes_of_result(node, tensor))
         self.owner.append(node)
@@ -254,7 +312,7 @@ class Problem:
 
     def _operators(self, order: Sequence[fx.Node]) -> list[Op]:
         def computes(node: fx.Node) -> bool:
-            return node.op == "call_function" and node.target is not operator.getitem and not is_view(node)
+            return node.op == "call_function" and node.target is not operator.getitem and (is_wait(node) or not is_view(node))
 
         def of(phase: int) -> list[Op]:
             nodes = [node for node in order if computes(node) and (node not in self.forward) == phase]
@@ -268,6 +326,9 @@ class Problem:
 
     def _ops(self, node: fx.Node, phase: int) -> list[Op]:
         """The operator of the node; before a random one, that which keeps the state of its generator."""
+        if is_wait(node):
+            held = [operand for started in started_by(node) for operand in started.all_input_nodes]
+            return [Op("wait", node, phase, reads=self._counted(self._storages([node, *held])))]
         run = self._op(node, phase)
         if not run.again or not is_rng_op(node):
             return [run]
@@ -292,7 +353,10 @@ class Problem:
         moved = sum(self.bytes[s] for s in self._storages(node.all_input_nodes) | set(makes))
         foreign = phase == 0 and not self.foreign.isdisjoint(self._storages(node.all_input_nodes))
         again = runs_again(node) and not foreign and not self.pinned.intersection(makes)
-        return Op("run", node, phase, self.target.seconds(node, moved), reads, makes, changes, again)
+        seconds = self.target.seconds(node, moved)
+        if is_collective(node):
+            seconds = self.target.collective_seconds(self.device, moved, group_of(node))
+        return Op("run", node, phase, seconds, reads, makes, changes, again)
 
     # What the planner is asked.
 
@@ -315,11 +379,15 @@ class Problem:
         """Whether a copy on the host can stand for the storage: one dense tensor of it that nobody else holds or changes."""
         if storage in self.resident | self.pinned | self.changed or storage in self.states.values():
             return False
+        return storage in self.dense and self.bytes[storage] >= _SMALLEST_COPY
+
+    def _is_dense(self, storage: int) -> bool:
+        """Whether one dense tensor fills the storage."""
         tensor = self.owner[storage].meta["val"]
         if not isinstance(tensor, torch.Tensor) or tensor.layout != torch.strided or tensor.is_conj() or tensor.is_neg():
             return False
         whole = number(tensor.numel()) * tensor.element_size() == self.bytes[storage]
-        return whole and self.bytes[storage] >= _SMALLEST_COPY and bool(is_non_overlapping_and_dense_or_false(tensor))
+        return whole and bool(is_non_overlapping_and_dense_or_false(tensor))
 
     def instance(self) -> tuple[str, list[int]]:
         """The problem as an instance of lmsc, and the storage of each of its tensors."""
@@ -331,7 +399,7 @@ class Problem:
             return [place[s] for s in sorted(storages) if s in place]
 
         def kind(op: Op) -> int:
-            return kinds.setdefault(str(op.node.target) if op.kind == "run" else f"the moment `{op.kind}`", len(kinds))
+            return kinds.setdefault(str(op.node.target) if op.kind in ("run", "wait") else f"the moment `{op.kind}`", len(kinds))
 
         ops = [[kind(op), op.phase, op.seconds * 1e6, 0, at(op.reads), at(op.makes), int(op.again)] for op in self.ops]
         link = self.target.link
@@ -343,7 +411,7 @@ class Problem:
             "latency_ns": link["latency_nanos"],
             "half_duplex": link["duplex"] == "half",
             "kinds": list(kinds),
-            "tensor_bytes": [self.bytes[s] for s in named],
+            "tensor_bytes": [max(self.bytes[s], 1) for s in named],
             "ops": ops,
             "given": at(self._given()),
             "kept": at(self._kept()),

@@ -22,7 +22,7 @@ from torch.fx.experimental.symbolic_shapes import find_symbol_binding_fx_nodes, 
 
 from . import copies as _copies  # noqa: F401 (registers the operators)
 from .costs import tensors
-from .problem import Op, Problem, changes_operands, is_view, other_form, state_bytes
+from .problem import Op, Problem, changes_operands, is_collective, is_view, is_wait, other_form, state_bytes
 
 #: The kinds of values that cross to the backward graph, in the order of its inputs. As outputs of the forward graph, numbers come last.
 _INPUTS = ("numbers", "tensors", "unchecked", "objects")
@@ -46,7 +46,8 @@ class Writer:
 
     def __init__(self, joint: fx.GraphModule, problem: Problem, plan: dict[str, Any], named: Sequence[int], ends: Ends):
         self.joint, self.problem, self.plan, self.ends = joint, problem, plan, ends
-        self.tensors = [named[tensor] for tensor in plan["tensors"]]  # by tensor of the plan, the storage
+        storages = [named[tensor] for tensor in plan["tensors"]]
+        self.tensors = [problem.stands_for.get(storage, storage) for storage in storages]  # by tensor of the plan, the storage
         self.forward, self.backward = fx.Graph(), fx.Graph()
         self.now = self.forward
         self.device: dict[int, fx.Node] = {}  # by tensor of the plan, the node that holds it
@@ -115,12 +116,25 @@ class Writer:
             self.now = self.backward
             return
         where = {self.tensors[tensor]: tensor for tensor in run.get("reads", [])}
+        if op.kind == "wait":
+            self.value(op.node, where)
+            return
         produced = {self.tensors[tensor]: tensor for tensor in run.get("produces", [])}
+        again = op.node in self.free[self.forward] or op.node in self.free[self.backward]
         written = self._written(run["op"], op, where)
         self.ran.add(run["op"])
         self.free[self.now][op.node] = written
         self.latest |= produced
         self._hold_results(op.node, written, produced)
+        if again and is_collective(op.node):  # The plan holds the operands of a repeat no longer than this.
+            for tensor in produced.values():
+                self._wait(tensor)
+
+    def _wait(self, tensor: int) -> None:
+        """Waits for the collective that makes the tensor, unless that is done."""
+        storage = self.tensors[tensor]
+        for wait in self.problem.waits.get(storage, ()):
+            self.value(wait, {storage: tensor})
 
     def _written(self, tick: int, op: Op, where: dict[int, int]) -> fx.Node:
         if tick in self.repeated and is_rng_op(op.node):
@@ -142,6 +156,7 @@ class Writer:
 
     def _out(self, tensor: int) -> None:
         if tensor not in self.host:
+            self._wait(tensor)
             source = self.bring(self.device[tensor])
             self.host[tensor] = self._transfer(torch.ops.lmsc.offload.default, source, (source,), torch.device("cpu"))
 
@@ -196,7 +211,10 @@ class Writer:
         if node.op == "get_attr":
             return self._once(node, None, where)
         if is_view(node):
-            return self._once(node, self.value(node.args[0], where), where)
+            base = self.value(node.args[0], where)
+            if is_wait(node) and not _is_under_way(base):
+                return base
+            return self._once(node, base, where)
         if changes_operands(node) and node in self.problem.storage:
             return self.value(node.args[0], where)
         storage = self.problem.storage.get(node)
@@ -258,6 +276,13 @@ class Writer:
         for symbol in sorted(wanted, key=str):
             if symbol in bindings:
                 self._without_memory(bindings[symbol])
+
+
+def _is_under_way(node: fx.Node) -> bool:
+    """Whether the node is the result of a collective that may still be under way."""
+    while node.op == "call_function" and node.target is operator.getitem:
+        node = node.args[0]
+    return is_collective(node)
 
 
 def _is_unchecked(node: fx.Node) -> bool:
