@@ -177,7 +177,7 @@ fn execute(program: &Program, session: &mut dyn DeviceSession) -> (Left, BTreeMa
     start(program, |name, bytes| session.set(name, bytes).unwrap());
     let mut feeder = Feeder::new(program, &<[u8]>::to_vec);
     let measured = session.run(STEPS, &mut feeder).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!((measured.steps.len() as u64, session.steps()), (STEPS, STEPS));
+    assert_eq!((measured.steps.len(), session.steps()), (STEPS, STEPS));
     let mut left = feeder.steps;
     for names in [&outputs, &given] {
         left.push(names.iter().map(|name| (name.clone(), session.get(name).unwrap().unwrap())).collect());
