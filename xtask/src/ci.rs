@@ -68,7 +68,7 @@ const fn step(name: &'static str, needs: Needs, run: fn(&mut Job<'_>) -> bool) -
 }
 
 /// The steps, in order: what fails fastest first. `.github/workflows/ci.yml` lists the first [`GATE`], which `cargo xtask tidy` checks.
-pub(crate) const STEPS: [Step; 24] = [
+pub(crate) const STEPS: [Step; 25] = [
     step("fmt", Needs::Nothing, |job| job.cargo(&["fmt", "--all", "--check"], &[])),
     step("tidy", Needs::Nothing, tidy),
     step("clippy", Needs::Folder, clippy),
@@ -95,6 +95,7 @@ pub(crate) const STEPS: [Step; 24] = [
     // Experiments, and the longer part of what the step `test` has a few seconds of; they run where they are named.
     step("ort-all", Needs::Program, |job| job.script("check-ort", &["--tiny"])),
     step("python-all", Needs::ProgramAndFolder, |job| job.script("check-python-all", &[])),
+    step("python-thorough", Needs::Folder, |job| job.script("check-python-thorough", &[])),
     // It builds in a folder of its own.
     step("fuzz", Needs::Nothing, |job| job.script("fuzz", &[])),
 ];

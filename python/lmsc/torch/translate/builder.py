@@ -16,6 +16,8 @@ MICROSOFT = "com.microsoft"
 PREVIEW = "ai.onnx.preview.training"
 LMSC = "ai.lmsc"
 OPSET = 20
+#: The first version whose convolutions and pools take bfloat16, of which only steps with such tensors have need.
+OPSET_OF_BFLOAT16 = 22
 
 ONNX_TYPES = {
     torch.float32: TensorProto.FLOAT,
@@ -144,7 +146,10 @@ class Builder:
             [t for n, t in self._initializers.items() if n in used],
             value_info=infos,
         )
-        opsets = [helper.make_opsetid(d, 1 if d else OPSET) for d in sorted(domains)]
+        typed = (*graph.input, *graph.output, *graph.value_info)
+        types = {info.type.tensor_type.elem_type for info in typed} | {t.data_type for t in graph.initializer}
+        opset = OPSET_OF_BFLOAT16 if TensorProto.BFLOAT16 in types else OPSET
+        opsets = [helper.make_opsetid(d, 1 if d else opset) for d in sorted(domains)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=10, producer_name="lmsc")
 
     def _live(self, wanted: Sequence[str], renamed: dict[str, str]) -> list[_Node]:
