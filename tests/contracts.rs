@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
 
 use lmsc_ir::{Bytes, Graph, NodeId, Storages, Type, ValueId};
 use lmsc_kernels::{Io, Kernel, Spec, StepContext};
@@ -461,20 +462,32 @@ fn with_other_extents(case: &Case, others: &[&str]) -> Vec<Case> {
 #[cfg(target_os = "linux")]
 fn looking_at_huge_extents_takes_neither_memory_nor_time() {
     const HUGE: [&str; 3] = ["0", "4294967296", "1099511627776"];
+    const ALONE: &str = "LMSC_TEST_ALONE";
+    // In a process of its own, since the memory of the tests beside it would count.
+    if std::env::var_os(ALONE).is_none() {
+        let name = "contracts::looking_at_huge_extents_takes_neither_memory_nor_time";
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let outcome = command.args(["--exact", name, "--nocapture"]).env(ALONE, "1").output().unwrap();
+        let said = String::from_utf8_lossy(&outcome.stdout) + String::from_utf8_lossy(&outcome.stderr);
+        assert!(outcome.status.success() && said.contains("1 passed"), "{said}");
+        return;
+    }
     let (mut looked, mut faults, before) = (0, Vec::new(), most_resident());
     for case in cases().iter().flat_map(|case| with_other_extents(case, &HUGE)) {
         let text = case.text();
         // Elements that are written out may be no integers, or too many.
         let Ok(graph) = Graph::parse(&text) else { continue };
-        if std::env::var_os("LOOK").is_some() {
-            eprintln!("{text}");
-        }
-        let began = std::time::Instant::now();
         let resident = most_resident();
-        if catch_unwind(AssertUnwindSafe(|| look(&graph))).is_err() {
-            faults.push(format!("panics: {text}"));
-        }
-        let (took, more) = (began.elapsed(), most_resident() - resident);
+        // Other processes may delay a look, but not each of three.
+        let took = (0..3).find_map(|again| {
+            let began = std::time::Instant::now();
+            if catch_unwind(AssertUnwindSafe(|| look(&graph))).is_err() {
+                faults.push(format!("panics: {text}"));
+            }
+            let took = began.elapsed();
+            (again == 2 || took.as_secs_f64() < 1.0).then_some(took)
+        });
+        let (took, more) = (took.unwrap_or_default(), most_resident() - resident);
         if took.as_secs_f64() > 1.0 || more > 50 << 20 {
             faults.push(format!("{took:?}, {}: {text}", Bytes(more)));
         }

@@ -600,7 +600,8 @@ const SHORT: usize = 1 << 31;
 /// # Source
 /// Granlund and Montgomery, *Division by Invariant Integers using Multiplication*, PLDI 1994, §4, for 31 bits.
 fn divisor(by: usize, all: usize) -> [u64; 2] {
-    if all > SHORT || by == 0 {
+    // Where some extent is 0, another one may be larger than all elements.
+    if all.max(by) > SHORT || by == 0 {
         return [by as u64, 0];
     }
     let shift = 31 + u64::from((by as u64).next_power_of_two().trailing_zeros());

@@ -8,7 +8,7 @@ use super::{GRAIN, Made, chunks, least};
 use crate::element::dispatch;
 use crate::kernel::{Io, Kernel};
 use crate::meaning::{Rows, Strided, count, strides};
-use crate::spec::{Spec, SpecError, refuse};
+use crate::spec::{Spec, SpecError, is_addressable, refuse};
 
 /// Side of the squares in which a matrix is transposed.
 const SIDE: usize = 32;
@@ -567,6 +567,7 @@ pub fn rearranged(spec: &Spec<'_>, to_space: bool) -> Result<Strided, SpecError>
     let Ok(b @ 1..) = usize::try_from(spec.int("blocksize", 1)?) else {
         return refuse("attribute `blocksize` is not positive");
     };
+    let Some(area) = b.checked_mul(b) else { return refuse(format!("blocks of {b} are too large")) };
     let depth_first = match &*spec.string("mode", "DCR")? {
         "DCR" => true,
         "CRD" => false,
@@ -574,12 +575,13 @@ pub fn rearranged(spec: &Spec<'_>, to_space: bool) -> Result<Strided, SpecError>
     };
     // The dimensions in the order of the operand, and the position of each in the result.
     let (wide, order): (Vec<usize>, Vec<usize>) = match (to_space, depth_first) {
-        (true, true) => (vec![n, b, b, c / (b * b), h, w], vec![0, 3, 4, 1, 5, 2]),
-        (true, false) => (vec![n, c / (b * b), b, b, h, w], vec![0, 1, 4, 2, 5, 3]),
+        (true, true) => (vec![n, b, b, c / area, h, w], vec![0, 3, 4, 1, 5, 2]),
+        (true, false) => (vec![n, c / area, b, b, h, w], vec![0, 1, 4, 2, 5, 3]),
         (false, true) => (vec![n, c, h / b, b, w / b, b], vec![0, 3, 5, 1, 2, 4]),
         (false, false) => (vec![n, c, h / b, b, w / b, b], vec![0, 1, 3, 5, 2, 4]),
     };
-    if count(&wide) != count(&dims) {
+    let extents: Vec<u64> = wide.iter().map(|&extent| extent as u64).collect();
+    if !is_addressable(&extents) || count(&wide) != count(&dims) {
         return refuse(format!("extents {dims:?} do not divide into blocks of {b}"));
     }
     let own = strides(&wide);
