@@ -195,7 +195,7 @@ def no_sync() -> Facts:
             losses.append(loss.item())
         return {"losses": losses, "values": local(module.parameters()), "peak": 0}
 
-    return compared(run, "0.6x")
+    return compared(run, "1x")
 
 
 def fsdp(reshard: bool) -> Facts:
@@ -250,7 +250,7 @@ def compiled_again_alone() -> Facts:
         with torch._dynamo.config.patch(automatic_dynamic_shapes=False):
             return train(way(module), list(module.parameters()), data)
 
-    return compared(run, "0.5x")
+    return compared(run, "0.9x")
 
 
 class Stage(nn.Module):
@@ -279,7 +279,7 @@ def pipeline(kind: Any) -> Facts:
             found += [loss.item() for loss in losses]
         return {"losses": found, "values": local(stage.parameters()), "peak": 0}
 
-    return compared(run, "0.6x")
+    return compared(run, "0.9x")
 
 
 def checkpoint(what: str) -> Facts:

@@ -152,6 +152,8 @@ def other_order(forward: Any, backward: Any) -> bool:
 def read_before_the_wait(forward: Any, backward: Any) -> bool:
     wait = nodes(forward, is_wait)[0]
     wait.replace_all_uses_with(wait.args[0])
+    # Before the waiting, not after it: then the result is there under either name.
+    forward.graph.erase_node(wait)
     return True
 
 
