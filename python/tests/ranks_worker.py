@@ -307,7 +307,7 @@ def checkpoint(what: str) -> Facts:
             dcp.save(dict(zip(("model", "optimizer"), get_state_dict(module, optimizer), strict=True)), checkpoint_id=path)
         return {"losses": losses, "values": local(module.parameters()), "peak": 0}
 
-    return compared(run, "0.7x")
+    return compared(run, "0.9x")
 
 
 # Errors. Each process tells its own.
