@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use lmsc_ir::equiv::{self, Difference, Equivalence};
 use lmsc_ir::{Graph, Message, verify, words};
-use lmsc_plan::planners::call::{CallOptions, calls, parsed};
+use lmsc_plan::planners::call::{CallOptions, Parsed, calls, parsed};
 
 use crate::{Outcome, Pass, PassCx, PassError, PassKind, REGISTRY};
 
@@ -206,7 +206,7 @@ impl<'p> Pipeline<'p> {
 }
 
 /// The name of the pass in `name{option=value,option=value}`, and its options.
-fn parsed_call(call: &str) -> Result<(&str, Vec<(&str, &str)>), PassError> {
+fn parsed_call(call: &str) -> Result<Parsed<'_>, PassError> {
     parsed(call).ok_or_else(|| {
         let message = Message::new(format!("`{call}` is not of the form PASS{{OPTION=VALUE,…}}"));
         PassError::Call(message.with_help("`lmsc passes` lists the passes with their options"))

@@ -264,8 +264,11 @@ pub fn calls(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// A name, and options as pairs of name and value.
+pub type Parsed<'t> = (&'t str, Vec<(&'t str, &'t str)>);
+
 /// The name in `name{option=value,option=value}`, and the options; nothing if the text has another form.
-pub fn parsed(call: &str) -> Option<(&str, Vec<(&str, &str)>)> {
+pub fn parsed(call: &str) -> Option<Parsed<'_>> {
     let Some((name, rest)) = call.split_once('{') else { return Some((call.trim(), Vec::new())) };
     let pairs = rest.trim_end().strip_suffix('}')?.split(',').map(|pair| pair.split_once('='));
     let pairs = pairs.collect::<Option<Vec<_>>>()?;

@@ -147,8 +147,8 @@ def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str, last
     agreement = ranks.agreed(problem, options, name)
     instance, named = problem.instance()
     earlier = earlier if options.of_the_machine else 0
-    answer = _ask(instance, problem, options, name, earlier)
-    agreement.settle(problem, answer["plan"])
+    answer = agreement.asked(lambda asked: _ask(instance, problem, asked, name, earlier), options)
+    agreement.settle(problem, answer)
     forward, backward = Writer(joint, problem, answer["plan"], named, ends).write()
     has_backward = bool(ends.backward)
     check(joint, problem, ends, (forward, backward if has_backward else None), answer["peak_bytes"])

@@ -31,7 +31,7 @@ from torch import distributed, fx
 from torch.utils._pytree import tree_leaves
 
 from ... import _lmsc
-from ..._lmsc import InputError
+from ..._lmsc import InputError, Refusal
 from .check import Unsound
 from .costs import number, tensors
 from .problem import Op, Problem, group_of, is_collective
@@ -42,8 +42,9 @@ if TYPE_CHECKING:
 #: How often each group has agreed in this process. It makes the keys of an agreement unlike those of any other, also after a failure.
 _AGREEMENTS: collections.Counter[str] = collections.Counter()
 
-#: By frame and by what its collectives are, the order of collectives that its first plan gave: for each pass, places among those of the step.
-_SETTLED: dict[Any, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+#: By frame and by what its collectives are, the order of collectives that its first plan gave (for each pass, places among those of the step), and
+#: the bytes of its budget.
+_SETTLED: dict[Any, tuple[tuple[tuple[int, ...], tuple[int, ...]], int]] = {}
 
 #: Seconds that the answer may take after the process that gives it is known to be there.
 _ANSWER = 5.0
@@ -59,7 +60,11 @@ class Disagreement(InputError):
 class Agreement:
     """A problem that other processes have, too. This one concerns nobody else."""
 
-    def settle(self, problem: Problem, plan: dict[str, Any]) -> None:
+    def asked(self, ask: Callable[[Options], dict[str, Any]], options: Options) -> dict[str, Any]:
+        """The library's answer."""
+        return ask(options)
+
+    def settle(self, problem: Problem, answer: dict[str, Any]) -> None:
         """Keeps the order of collectives of the plan, for a frame that is compiled again."""
 
     def confirm(self, forward: fx.Graph, backward: fx.Graph) -> None:
@@ -94,8 +99,8 @@ def agreed(problem: Problem, options: Options, name: str) -> Agreement:
     frame, again = _frame()
     key = (frame, _words(problem, sizes=False))
     if again and key in _SETTLED:
-        keep(problem, _SETTLED[key])
-        return _Kept(_SETTLED[key])
+        keep(problem, _SETTLED[key][0])
+        return _Kept(*_SETTLED[key])
     found = _Agreed(key, [_Group(group, options.wait, name) for group in groups])
     for group in found.groups:
         _align(problem, options, group)
@@ -311,8 +316,8 @@ class _Agreed(Agreement):
     def __init__(self, key: Any, groups: list[_Group]):
         self.key, self.groups, self.since = key, groups, time.monotonic()
 
-    def settle(self, problem: Problem, plan: dict[str, Any]) -> None:
-        self.order = _order(problem, plan)
+    def settle(self, problem: Problem, answer: dict[str, Any]) -> None:
+        self.order, self.bytes = _order(problem, answer["plan"]), answer["budget_bytes"]
 
     def confirm(self, forward: fx.Graph, backward: fx.Graph) -> None:
         groups: dict[str, int] = {}
@@ -328,15 +333,22 @@ class _Agreed(Agreement):
             answer = group.compared("plan", [_digest(words), self.order], compare, group.wait + spent)
             if answer["other"]:
                 raise Unsound(f"{group.name}: rank {answer['other'][0]} has planned other collectives than rank {group.first}")
-        _SETTLED[self.key] = self.order
+        _SETTLED[self.key] = self.order, self.bytes
 
 
 class _Kept(Agreement):
-    def __init__(self, order: tuple[tuple[int, ...], tuple[int, ...]]):
-        self.order = order
+    def __init__(self, order: tuple[tuple[int, ...], tuple[int, ...]], bytes_: int):
+        self.order, self.bytes = order, bytes_
 
-    def settle(self, problem: Problem, plan: dict[str, Any]) -> None:
-        if _order(problem, plan) != self.order:
+    def asked(self, ask: Callable[[Options], dict[str, Any]], options: Options) -> dict[str, Any]:
+        """The library's answer. A share of the peak of a smaller batch may be too little: then the bytes of the first plan are the budget."""
+        try:
+            return ask(options)
+        except Refusal:
+            return ask(dataclasses.replace(options, budget=str(self.bytes)))
+
+    def settle(self, problem: Problem, answer: dict[str, Any]) -> None:
+        if _order(problem, answer["plan"]) != self.order:
             raise Unsound("a graph that was compiled again does not keep the collectives of its first plan")
 
 
