@@ -385,7 +385,7 @@ impl Spec<'_> {
     }
 }
 
-/// The bits of an address of a process. Sums of some such numbers, and the bytes of so many elements, fit 64 bits.
+/// An address of a process has this many bits. The bytes of 2^47 elements of any type fit 64 bits.
 const ADDRESS_BITS: u32 = 47;
 
 /// Whether the product of the extents, without those of 0, is a number of elements that an address space holds.

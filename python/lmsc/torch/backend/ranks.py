@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 #: How often each group has agreed in this process. It makes the keys of an agreement unlike those of any other, also after a failure.
 _AGREEMENTS: collections.Counter[str] = collections.Counter()
 
-#: By frame and by what its collectives are, the order of collectives that its first plan gave (for each pass, places among those of the step), and
-#: the bytes of its budget.
+#: The first plan of each frame: the order of its collectives (for each pass, their places among those of the step) and the bytes of its budget. The
+#: key is the frame with the words of its collectives.
 _SETTLED: dict[Any, tuple[tuple[tuple[int, ...], tuple[int, ...]], int]] = {}
 
 #: Seconds that the answer may take after the process that gives it is known to be there.
