@@ -391,8 +391,9 @@ def test_the_package_names_the_backend_for_torch(tmp_path: Path) -> None:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lmsc\nVersion: 0\n")
     (info / "entry_points.txt").write_text(f"[torch_dynamo_backends]\nlmsc = {points['lmsc']}\n")
+    package = Path(lmsc.__file__).parents[1]
     program = (
-        f"import sys; sys.path[:0] = {[str(tmp_path), str(HERE.parent)]}\n"
+        f"import sys; sys.path[:0] = {[str(tmp_path), str(package)]}\n"
         "import torch\n"
         "run = torch.compile(torch.nn.Linear(8, 8), backend='lmsc', options={'budget': '1x'})\n"
         "run(torch.randn(4, 8)).sum().backward()\n"
