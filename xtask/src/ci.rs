@@ -33,6 +33,9 @@ const RATIOS: [&str; 7] = ["bench", "--profile", "dev", BUILT, "--bench=ratios",
 /// of Python, whose manifest says that it has none: `--lib` would link a program that may lack symbols of the interpreter.
 const TESTS: [&str; 3] = ["--bins", "--tests", "--examples"];
 
+/// The value of `LMSC_THOROUGH` for the gate; for `all`, tests whose cases take many minutes try each of them.
+const GATED: &str = "1";
+
 /// A step of CI.
 pub(crate) struct Step {
     /// The name that `cargo xtask ci <name>` takes.
@@ -68,14 +71,14 @@ const fn step(name: &'static str, needs: Needs, run: fn(&mut Job<'_>) -> bool) -
 }
 
 /// The steps, in order: what fails fastest first. `.github/workflows/ci.yml` lists the first [`GATE`], which `cargo xtask tidy` checks.
-pub(crate) const STEPS: [Step; 25] = [
+pub(crate) const STEPS: [Step; 28] = [
     step("fmt", Needs::Nothing, |job| job.cargo(&["fmt", "--all", "--check"], &[])),
     step("tidy", Needs::Nothing, tidy),
     step("clippy", Needs::Folder, clippy),
-    step("build", Needs::Folder, |job| job.test(&[&TESTS[..], &["--no-run"]].concat())),
+    step("build", Needs::Folder, |job| job.test(&[&TESTS[..], &["--no-run"]].concat(), GATED)),
     // The folder is not locked while tests run, so other steps build meanwhile.
-    step("test", Needs::Program, |job| job.test(&[&TESTS[..], &["--", "--include-ignored"]].concat())),
-    step("doc-test", Needs::Folder, |job| job.test(&["--doc"])),
+    step("test", Needs::Program, |job| job.test(&[&TESTS[..], &["--", "--include-ignored"]].concat(), GATED)),
+    step("doc-test", Needs::Folder, |job| job.test(&["--doc"], GATED)),
     step("doc", Needs::Folder, doc),
     step("ratios", Needs::Folder, |job| job.cargo(&RATIOS, &[])),
     step("deny", Needs::Nothing, deny),
@@ -83,8 +86,9 @@ pub(crate) const STEPS: [Step; 25] = [
     step("nvrtc", Needs::Folder, |job| job.script("check-nvrtc", &[])),
     step("gpu-check", Needs::Program, gpu_check),
     step("mlir", Needs::ProgramAndFolder, |job| job.script("check-mlir", &[])),
-    step("xla", Needs::Program, |job| job.script("check-xla", &[])),
-    step("iree", Needs::Program, |job| job.script("check-iree", &[])),
+    // Other programs see a model or two here, and the rest where they are named.
+    step("xla", Needs::Program, |job| job.script("check-xla", &["tiny_mlp", "tiny_gpt2"])),
+    step("iree", Needs::Program, |job| job.script("check-iree", &["tiny_mlp"])),
     step("ort", Needs::Program, |job| job.script("check-ort", &[])),
     step("onnx", Needs::Program, |job| job.script("check-onnx", &[])),
     step("python", Needs::Folder, |job| job.script("check-python", &[])),
@@ -93,6 +97,11 @@ pub(crate) const STEPS: [Step; 25] = [
     // It builds nothing; but as the step `mlir` it may install Debian's packages, one at a time.
     step("pages", Needs::ProgramAndFolder, |job| job.script("check-pages", &[])),
     // Experiments, and the longer part of what the step `test` has a few seconds of; they run where they are named.
+    step("test-all", Needs::Program, |job| {
+        job.test(&[&TESTS[..], &["--", "--include-ignored"]].concat(), "all")
+    }),
+    step("xla-all", Needs::Program, |job| job.script("check-xla", &[])),
+    step("iree-all", Needs::Program, |job| job.script("check-iree", &[])),
     step("ort-all", Needs::Program, |job| job.script("check-ort", &["--tiny"])),
     step("python-all", Needs::ProgramAndFolder, |job| job.script("check-python-all", &[])),
     step("python-thorough", Needs::Folder, |job| job.script("check-python-thorough", &[])),

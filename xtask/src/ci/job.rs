@@ -58,11 +58,11 @@ impl Job<'_> {
         self.succeeds(command)
     }
 
-    /// Runs tests of the whole workspace.
-    pub(super) fn test(&mut self, targets: &[&str]) -> bool {
+    /// Runs tests of the whole workspace; `thorough` is the value of `LMSC_THOROUGH`.
+    pub(super) fn test(&mut self, targets: &[&str], thorough: &str) -> bool {
         let arguments = [&["test", super::BUILT, "--no-fail-fast"], targets].concat();
         // Snapshots that differ fail, and nothing is written beside them. What needs a C++ compiler has one, and runs whole.
-        let environment = [("INSTA_UPDATE", "no"), ("LMSC_REQUIRE_CXX", "1"), ("LMSC_THOROUGH", "1")];
+        let environment = [("INSTA_UPDATE", "no"), ("LMSC_REQUIRE_CXX", "1"), ("LMSC_THOROUGH", thorough)];
         let command = self.command(&arguments, &environment);
         self.counted(command)
     }
