@@ -19,7 +19,7 @@ from ..._lmsc import InputError, Refusal
 from . import ranks
 from .check import Checker, Unsound, peak
 from .costs import Target, bytes_of, tensors
-from .problem import Problem, device_of
+from .problem import Problem, device_of, drop_unread_arguments
 from .write import Ends, Writer
 
 log = logging.getLogger("lmsc.torch")
@@ -141,6 +141,7 @@ def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str, last
     """
     _one_plan_a_size(joint.graph)
     ranks.wait_for_each(joint.graph)
+    drop_unread_arguments(joint.graph)
     joint.graph.eliminate_dead_code()
     target = options.machine(device_of(joint.graph))
     problem = Problem(joint.graph, ends.forward, ends.forward_descriptions, target, lasting)
