@@ -593,12 +593,13 @@ def test_a_mistake_of_the_writer_is_found(mutation: Any, name: str, slow: str, m
         pytest.fail("not found" if done else "the mutation found no place")
 
 
-def test_the_page_does_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ["torch-compile", "gradient-checkpointing", "activation-memory-budget", "torch-faq"])
+def test_the_page_does_what_it_shows(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     from torch._dynamo.backends.registry import list_backends, register_backend
 
     if "lmsc" not in list_backends():  # The package is not installed, but on the path.
         register_backend(lmsc_backend.backend, name="lmsc")
-    page = HERE.parents[1] / "docs/how-to/torch-compile.md"
+    page = HERE.parents[1] / f"docs/how-to/{name}.md"
     names: dict[str, Any] = {}
     printed = ""
     for language, code in re.findall(r"^```(python|text)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
