@@ -145,9 +145,9 @@ def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str, last
     joint.graph.eliminate_dead_code()
     target = options.machine(device_of(joint.graph))
     problem = Problem(joint.graph, ends.forward, ends.forward_descriptions, target, lasting)
-    agreement = ranks.agreed(problem, options, name)
+    agreement = ranks.agreed(problem, options, name, earlier if options.of_the_machine else 0)
+    earlier = agreement.earlier
     instance, named = problem.instance()
-    earlier = earlier if options.of_the_machine else 0
     answer = agreement.asked(lambda asked: _ask(instance, problem, asked, name, earlier), options)
     agreement.settle(problem, answer)
     forward, backward = Writer(joint, problem, answer["plan"], named, ends).write()
