@@ -24,7 +24,10 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "python/tests"), str(ROOT / "scripts")]
 MARKS = ("<!-- backend -->", "<!-- end of backend -->")
-HEAD = ("| model | operators | as it is, KiB | within | planned | measured / planned | leave | run again | of them random | bits |", "|---" * 10 + "|")
+HEAD = (
+    "| model | link | graphs | operators | as it is, KiB | within | planned | measured / planned | leave | run again | of them random | bits |",
+    "|---" * 12 + "|",
+)
 SLACK = 1.02
 SECONDS = 600
 
@@ -109,9 +112,8 @@ def tried(name: str, slow: str) -> dict[str, Any]:
 
 def line(name: str, link: str, row: dict[str, Any]) -> str:
     within = "0.6" if row["budget"] == "0.6x" else f"{row['planned'] / row['as_it_is']:.2f}, the smallest"
-    graphs = f", {row['graphs']} graphs" if row["graphs"] > 1 else ""
     cells = [
-        f"{name}{graphs}{' (slow link)' if link == 'slow' else ''}", row["operators"], row["as_it_is"] >> 10, within, row["planned"] >> 10,
+        name, link, row["graphs"], row["operators"], row["as_it_is"] >> 10, within, row["planned"] >> 10,
         f"{row['measured'] / row['planned']:.3f}", row["out"], row["again"], row["random"], row["differs"] or "same",
     ]  # fmt: skip
     return "| " + " | ".join(str(cell) for cell in cells) + " |"
@@ -127,9 +129,9 @@ def write(path: Path, lines: dict[str, list[str]]) -> None:
     before, rest = text.split(MARKS[0])
     old, behind = rest.split(MARKS[1])
     kept: dict[str, list[str]] = {}
-    for row in (row for row in old.splitlines() if row.startswith("| ") and not row.startswith("| model")):
-        kept.setdefault(row.removeprefix("| ").split(" |")[0].removesuffix(" (slow link)").split(", ")[0], []).append(row)
-    kept |= {name.split(", ")[0]: rows for name, rows in lines.items()}
+    for row in (row for row in old.splitlines() if row.startswith("| ") and row not in HEAD):
+        kept.setdefault(row.removeprefix("| ").split(" |")[0], []).append(row)
+    kept |= lines
     rows = [row for name in sorted(kept, key=str.lower) for row in kept[name]]
     path.write_text("\n".join([before + MARKS[0], *HEAD, *rows, MARKS[1] + behind]))
 

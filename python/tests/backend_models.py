@@ -134,6 +134,23 @@ def batch_norm() -> Any:
 
 
 @model
+def batch_norm_twice() -> Any:
+    class Twice(Layers):
+        """The second call reads the statistics that the first has made, and so does the loss."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = nn.BatchNorm1d(64)
+
+        def forward(self, x: Tensor) -> Tensor:
+            x = F.relu(self.norm(self.layers[0](x)))
+            x = F.relu(self.norm(self.layers[1](x)))
+            return self.out(x * self.norm.running_var.sigmoid() + self.norm.running_mean)
+
+    return Twice()
+
+
+@model
 def channels_last() -> Any:
     made = MODELS["batch_norm"]()
 

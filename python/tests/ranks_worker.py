@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,9 @@ import torch.distributed.checkpoint as dcp
 from backend_tools import Live, Meter
 from lmsc import Error
 from lmsc.torch import backend as lmsc_backend
-from lmsc.torch.backend import ranks
+from lmsc.torch.backend import planning, ranks
+from lmsc.torch.backend.costs import Target
+from lmsc.torch.backend.steps import Step
 from torch import Tensor, nn
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import init_device_mesh
@@ -343,6 +347,26 @@ def compiles_nothing() -> Facts:
     return {} if RANK == 0 else one_step(net(), wait=3)
 
 
+def other_bytes_before() -> Facts:
+    """Earlier graphs of the step hold more on one process, and its host has less memory."""
+    seen: list[Any] = []
+    ask = planning._ask
+
+    def asked(instance: str, problem: Any, options: Any, name: str, earlier: int) -> Any:
+        seen.append((hash(instance), earlier, problem.target.facts["host_bytes"]))
+        return ask(instance, problem, options, name, earlier)
+
+    planning._ask = asked
+    Step.held_before = lambda *_: 1000 * (RANK + 1)
+    named = Target.named
+    Target.named = lambda name: dataclasses.replace(named(name), facts=named(name).facts | {"host_bytes": (9 - RANK) << 30})
+    way = Way("4MiB")
+    module = sharded(net())
+    train(way(module, fullgraph=True), list(module.parameters()), batches(steps=1))
+    (_, earlier, host), (plan,) = seen[0], way.plans
+    return {"earlier": earlier, "host": host, "peak": plan.peak, "again": plan.again}
+
+
 def killed() -> Facts:
     """The last process ends between the agreement and the comparison of plans."""
     if RANK == RANKS - 1:
@@ -372,8 +396,13 @@ CASES: dict[str, Callable[[], Facts]] = {
     "other_budget": other_budget,
     "other_width": other_width,
     "compiles_nothing": compiles_nothing,
+    "other_bytes_before": other_bytes_before,
     "killed": killed,
 }
+
+
+#: Cases in which a process may end with an error.
+REFUSED = {"other_model", "other_budget", "other_width", "compiles_nothing", "killed"}
 
 
 def main() -> None:
@@ -387,6 +416,8 @@ def main() -> None:
         except Error as error:
             facts = {"error": type(error).__name__, "says": str(error)}
         print(json.dumps({"case": name, "rank": RANK, **facts}), flush=True)
+        if "error" in facts and name not in REFUSED:
+            os._exit(1)  # The others would wait for this process.
         if name not in ("killed", "compiles_nothing"):
             dist.barrier()
     # Without the destructors of groups: they wait for threads that may wait for Python.
@@ -395,4 +426,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)

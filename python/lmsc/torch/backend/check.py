@@ -33,9 +33,6 @@ from .costs import bytes_of_result
 
 aten = torch.ops.aten
 
-#: Arguments that an operator does not read if its flag is set: the flag's place, the places of the arguments.
-_UNREAD = {aten.native_batch_norm_backward.default: (7, (3, 4))}
-
 #: By the form of a repeat: the operator, the places of the arguments that the form does without, the flag that must be set, and the number of
 #: first results that are the same.
 _FORMS = {aten._native_batch_norm_legit.no_stats: (aten._native_batch_norm_legit_functional.default, (3, 4), 5, 3)}
@@ -97,9 +94,6 @@ class _Walk:
     def key(self, target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """What an operator computes. The base of a view is the memory, whatever is written to it later."""
         args = list(args)
-        if target in _UNREAD:
-            flag, places = _UNREAD[target]
-            args = ["unread" if args[flag] is True and place in places else argument for place, argument in enumerate(args)]
         first: tuple[Any, ...] = ()
         if _shares_memory(target) and isinstance(args[0], fx.Node):
             first = ("memory", self.number[args.pop(0)])
@@ -315,6 +309,8 @@ class Checker:
             run = walk.number[node.args[0]]
             walk.give(node, self.table.of("state", run) if node.args[1] == 0 else run)
             return
+        if node.target is operator.getitem and node.args[0].target in _FORMS and node.args[1] >= _FORMS[node.args[0].target][3]:
+            raise Unsound(f"`{node.name}` is a result that a repeat does not give")
         number = self._known(walk, node)
         if walk.counts[number] >= self.walk.counts[number] and not _may_repeat(node):
             raise Unsound(f"`{node.name}` ({node.target}) runs more often than in the step")

@@ -19,7 +19,7 @@ from ..._lmsc import InputError, Refusal
 from . import ranks
 from .check import Checker, Unsound, peak
 from .costs import Target, bytes_of, tensors
-from .problem import Problem, device_of
+from .problem import Problem, device_of, drop_unread_arguments
 from .write import Ends, Writer
 
 log = logging.getLogger("lmsc.torch")
@@ -141,12 +141,13 @@ def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str, last
     """
     _one_plan_a_size(joint.graph)
     ranks.wait_for_each(joint.graph)
+    drop_unread_arguments(joint.graph)
     joint.graph.eliminate_dead_code()
     target = options.machine(device_of(joint.graph))
     problem = Problem(joint.graph, ends.forward, ends.forward_descriptions, target, lasting)
-    agreement = ranks.agreed(problem, options, name)
+    agreement = ranks.agreed(problem, options, name, earlier if options.of_the_machine else 0)
+    earlier = agreement.earlier
     instance, named = problem.instance()
-    earlier = earlier if options.of_the_machine else 0
     answer = agreement.asked(lambda asked: _ask(instance, problem, asked, name, earlier), options)
     agreement.settle(problem, answer)
     forward, backward = Writer(joint, problem, answer["plan"], named, ends).write()

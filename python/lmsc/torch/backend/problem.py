@@ -8,6 +8,7 @@ one of inference.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import operator
 from collections.abc import Iterable, Sequence, Set
@@ -53,13 +54,18 @@ class OtherForm:
     left_out: tuple[int, ...]
     #: The place of the flag that must be True.
     flag: int
+    #: The number of first results that the form gives, too.
+    results: int
 
 
 # A batch norm in training reads running statistics only to give new ones. A repeat does without both: else it would read statistics that the
 # step has already changed.
 OTHER_FORMS = {
-    aten._native_batch_norm_legit_functional.default: OtherForm(aten._native_batch_norm_legit.no_stats, (3, 4), 5),
+    aten._native_batch_norm_legit_functional.default: OtherForm(aten._native_batch_norm_legit.no_stats, (3, 4), 5, 3),
 }
+
+#: Arguments that an operator does not read if its flag is set: the flag's place, and the places of the arguments.
+_UNREAD = {aten.native_batch_norm_backward.default: (7, (3, 4))}
 
 
 def is_overload(node: fx.Node) -> bool:
@@ -143,6 +149,14 @@ def other_form(node: fx.Node) -> OtherForm | None:
     return form if form is not None and node.args[form.flag] is True else None
 
 
+def drop_unread_arguments(graph: fx.Graph) -> None:
+    """Removes the arguments that their operators do not read, so that no plan keeps or makes them again."""
+    for target, (flag, places) in _UNREAD.items():
+        for node in graph.find_nodes(op="call_function", target=target):
+            for place in places if node.args[flag] is True else ():
+                node.update_arg(place, None)
+
+
 def state_bytes(device: torch.device) -> int:
     """The bytes of a generator's state: a tensor on the processor, whatever the device."""
     return torch.get_rng_state().numel() if device.type == "cpu" else 16
@@ -154,6 +168,7 @@ class Op:
 
     `kind` is `run` for one that computes its node; `wait` for one that waits for a collective, whose operands are held until then;
     `state` for the moment before a random one, which keeps the generator's state;
+    `once` for the moment before an operator that runs again in another form: it makes the results that the form does not give;
     `between` for the end of the forward pass, when inputs take their new values; `gradients` for the start of the backward pass.
     """
 
@@ -330,6 +345,11 @@ class Problem:
             held = [operand for started in started_by(node) for operand in started.all_input_nodes]
             return [Op("wait", node, phase, reads=self._counted(self._storages([node, *held])))]
         run = self._op(node, phase)
+        form = other_form(node)
+        if run.again and form is not None:
+            once = self._counted(part for part in self.parts[node][form.results :] if part is not None)
+            left = tuple(storage for storage in run.makes if storage not in once)
+            return [Op("once", node, phase, makes=once), dataclasses.replace(run, makes=left)]
         if not run.again or not is_rng_op(node):
             return [run]
         drawn = tensors(node.meta["val"])[0].device
@@ -340,11 +360,12 @@ class Problem:
         self.owner.append(node)
         state = self.states[node] = len(self.bytes) - 1
         reading = tuple(sorted((*run.reads, state)))
-        return [Op("state", node, phase, makes=(state,)), Op("run", node, phase, run.seconds, reading, run.makes, run.changes, True)]
+        return [Op("state", node, phase, makes=(state,)), dataclasses.replace(run, reads=reading)]
 
     def _op(self, node: fx.Node, phase: int) -> Op:
         form = other_form(node)
-        left_out = {node.args[place] for place in form.left_out} if form else set()
+        # Statistics of an input change in the step. Those that the step made itself do not: their first reader must find them.
+        left_out = {node.args[place] for place in form.left_out if self.storage.get(node.args[place]) in self.resident} if form else set()
         reads = self._counted(self._storages(operand for operand in node.all_input_nodes if operand not in left_out))
         writes = changes_operands(node)
         made = [*tree_leaves(self.parts.get(node, [])), None if writes else self.storage.get(node)]

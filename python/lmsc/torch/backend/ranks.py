@@ -4,7 +4,8 @@ A collective is run by all processes of its group, or it hangs. A plan may run g
 must have the same plan. They agree through the *store* of the process group: a collective while one of them compiles could hang.
 
 1. All have the same operators, options and versions, or all are told the first difference. Shards may differ in size: of bytes and times the
-   largest of any process are planned. Then each makes the plan, which is the same everywhere.
+   largest of any process are planned, and of memory and links the least: an accelerator's target tells the memory that is free on its host now.
+   Then each makes the plan, which is the same everywhere.
 2. The collectives of the written graphs are compared before their first run.
 
 The lowest rank of a group compares and answers, so the number of messages is that of the processes. Who does not come within the time limit is
@@ -49,6 +50,10 @@ _SETTLED: dict[Any, tuple[tuple[tuple[int, ...], tuple[int, ...]], int]] = {}
 #: Seconds that the answer may take after the process that gives it is known to be there.
 _ANSWER = 5.0
 
+#: What a target tells of memories and of its link.
+_MEMORIES = ("device_bytes", "host_bytes")
+_RATES = ("out_bytes_per_second", "in_bytes_per_second")
+
 #: Collectives whose operands may differ in length between processes.
 _UNEVEN = {"all_to_all_single"}
 
@@ -59,6 +64,10 @@ class Disagreement(InputError):
 
 class Agreement:
     """A problem that other processes have, too. This one concerns nobody else."""
+
+    def __init__(self, earlier: int):
+        #: The bytes that earlier graphs of the step hold.
+        self.earlier = earlier
 
     def asked(self, ask: Callable[[Options], dict[str, Any]], options: Options) -> dict[str, Any]:
         """The library's answer."""
@@ -87,23 +96,23 @@ def wait_for_each(graph: fx.Graph) -> None:
         graph.erase_node(node)
 
 
-def agreed(problem: Problem, options: Options, name: str) -> Agreement:
-    """The agreement on the problem, which then has the largest bytes and times of any process.
+def agreed(problem: Problem, options: Options, name: str, earlier: int) -> Agreement:
+    """The agreement on the problem, which then has the largest bytes and times of any process; so has the agreement of `earlier`.
 
     Raises:
         Disagreement: Another process compiles another step, has other options or versions, or compiles nothing within the time limit.
     """
     groups = _groups(problem.collectives)
     if not groups:
-        return Agreement()
+        return Agreement(earlier)
     frame, again = _frame()
     key = (frame, _words(problem, sizes=False))
     if again and key in _SETTLED:
         keep(problem, _SETTLED[key][0])
-        return _Kept(*_SETTLED[key])
-    found = _Agreed(key, [_Group(group, options.wait, name) for group in groups])
+        return _Kept(*_SETTLED[key], earlier)
+    found = _Agreed(key, [_Group(group, options.wait, name) for group in groups], earlier)
     for group in found.groups:
-        _align(problem, options, group)
+        found.earlier = _align(problem, options, group, found.earlier)
     return found
 
 
@@ -214,9 +223,10 @@ def _span(ranks: Sequence[int]) -> str:
 # The same problem.
 
 
-def _align(problem: Problem, options: Options, group: _Group) -> None:
-    settings, operators = _settings(options), _words(problem, sizes=True)
-    numbers = [problem.bytes, [op.seconds for op in problem.ops], [int(s in problem.dense) for s in range(len(problem.bytes))]]
+def _align(problem: Problem, options: Options, group: _Group, earlier: int) -> int:
+    """Gives the problem the numbers that all processes of the group plan with, and returns those for `earlier`."""
+    settings, operators = _settings(problem, options), _words(problem, sizes=True)
+    numbers = _numbers(problem, earlier)
     mine = {"digest": _digest([settings, operators]), "numbers": _digest(numbers)}
     group.put("numbers", numbers)
 
@@ -229,16 +239,34 @@ def _align(problem: Problem, options: Options, group: _Group) -> None:
         each = [numbers, *(group.get("numbers", rank, 1) for rank in different.values())]
         if len(each) == 1:
             return {}
-        largest = [[max(values) for values in zip(*(one[kind] for one in each), strict=True)] for kind in (0, 1)]
-        return {"largest": [*largest, [min(values) for values in zip(*(one[2] for one in each), strict=True)]]}
+        return {"largest": [[max(values) for values in zip(*kind, strict=True)] for kind in zip(*each, strict=True)]}
 
     answer = group.compared("problem", mine, compare, group.wait)
     if "other" in answer:
         raise _difference(group, answer["other"], [settings, operators])
-    if "largest" in answer:
-        problem.bytes, seconds, dense = answer["largest"]
-        problem.ops = [dataclasses.replace(op, seconds=most) for op, most in zip(problem.ops, seconds, strict=True)]
-        problem.dense = {storage for storage, is_dense in enumerate(dense) if is_dense}
+    if "largest" not in answer:
+        return earlier
+    problem.bytes, seconds, sparse, (earlier, *limits) = answer["largest"]
+    problem.ops = [dataclasses.replace(op, seconds=most) for op, most in zip(problem.ops, seconds, strict=True)]
+    problem.dense = {storage for storage, is_sparse in enumerate(sparse) if not is_sparse}
+    _limit(problem, limits)
+    return earlier
+
+
+def _numbers(problem: Problem, earlier: int) -> list[list[Any]]:
+    """The numbers of which the largest of any process is planned: bytes, times, which storages cannot be copied, what limits the plan."""
+    facts, link = problem.target.facts, problem.target.link
+    limits = [earlier, link["latency_nanos"], *(-facts[name] for name in _MEMORIES), *(-link[name] for name in _RATES)]
+    return [problem.bytes, [op.seconds for op in problem.ops], [int(s not in problem.dense) for s in range(len(problem.bytes))], limits]
+
+
+def _limit(problem: Problem, limits: Sequence[Any]) -> None:
+    """Gives the problem's target these memories and this link."""
+    latency, *least = limits
+    memories = {name: -number_ for name, number_ in zip(_MEMORIES, least[: len(_MEMORIES)], strict=True)}
+    rates = {name: -number_ for name, number_ in zip(_RATES, least[len(_MEMORIES) :], strict=True)}
+    target = problem.target
+    problem.target = dataclasses.replace(target, facts={**target.facts, **memories, "link": {**target.link, **rates, "latency_nanos": latency}})
 
 
 def _difference(group: _Group, other: int, mine: list[Any]) -> Disagreement:
@@ -261,9 +289,13 @@ def _first_difference(one: list[Any], other: list[Any], rank: int, other_rank: i
     return f"rank {rank} has {len(one[1])} operators and rank {other_rank} {len(other[1])}"
 
 
-def _settings(options: Options) -> dict[str, Any]:
-    asked = dataclasses.asdict(options)
-    return {**asked, "the version of PyTorch": torch.__version__, "the version of lmsc": _lmsc.__version__}
+def _settings(problem: Problem, options: Options) -> dict[str, Any]:
+    return {
+        **dataclasses.asdict(options),
+        "the version of PyTorch": torch.__version__,
+        "the version of lmsc": _lmsc.__version__,
+        "the duplex of the link": problem.target.link["duplex"],
+    }
 
 
 def _words(problem: Problem, sizes: bool) -> list[Any]:
@@ -276,7 +308,10 @@ def _words(problem: Problem, sizes: bool) -> list[Any]:
     def at(storages: Sequence[int]) -> list[int]:
         return [places.setdefault(storage, len(places)) for storage in storages]
 
-    return [[_label(op, groups), op.kind, op.phase, at(op.reads), at(op.makes), at(op.changes), int(op.again)] for op in problem.ops]
+    words: list[Any] = [
+        [_label(op, groups), op.kind, op.phase, at(op.reads), at(op.makes), at(op.changes), int(op.again)] for op in problem.ops
+    ]
+    return [*words, ["the end of the step", len(problem.bytes), sorted(problem.resident), sorted(problem.pinned)]]
 
 
 def _label(op: Op, groups: dict[str, int]) -> str:
@@ -313,7 +348,8 @@ def _digest(value: Any) -> str:
 
 
 class _Agreed(Agreement):
-    def __init__(self, key: Any, groups: list[_Group]):
+    def __init__(self, key: Any, groups: list[_Group], earlier: int):
+        super().__init__(earlier)
         self.key, self.groups, self.since = key, groups, time.monotonic()
 
     def settle(self, problem: Problem, answer: dict[str, Any]) -> None:
@@ -337,7 +373,8 @@ class _Agreed(Agreement):
 
 
 class _Kept(Agreement):
-    def __init__(self, order: tuple[tuple[int, ...], tuple[int, ...]], bytes_: int):
+    def __init__(self, order: tuple[tuple[int, ...], tuple[int, ...]], bytes_: int, earlier: int):
+        super().__init__(earlier)
         self.order, self.bytes = order, bytes_
 
     def asked(self, ask: Callable[[Options], dict[str, Any]], options: Options) -> dict[str, Any]:

@@ -7,6 +7,7 @@ forward graph is an output there and an input here, in the order that AOTAutogra
 from __future__ import annotations
 
 import collections
+import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,6 +59,7 @@ class Writer:
         self.brought: dict[fx.Node, fx.Node] = {}
         self.saved: dict[str, list[fx.Node]] = {kind: [] for kind in _INPUTS}
         self.states: dict[fx.Node, fx.Node] = {}  # by random node, the state of its first run
+        self.once: dict[fx.Node, dict[int, int]] = {}  # by node that is about to run, the tensors of results that no repeat gives
         self.ran: set[int] = set()
         self.outputs: list[Any] = []
         times = collections.Counter(run["op"] for run in plan["ops"])
@@ -120,6 +122,10 @@ class Writer:
             self.value(op.node, where)
             return
         produced = {self.tensors[tensor]: tensor for tensor in run.get("produces", [])}
+        if op.kind == "once":
+            self.once[op.node] = produced
+            return
+        produced |= self.once.pop(op.node, {})
         again = op.node in self.free[self.forward] or op.node in self.free[self.backward]
         written = self._written(run["op"], op, where)
         self.ran.add(run["op"])
@@ -148,8 +154,10 @@ class Writer:
             # itself, so it needs no such mark.
             written.meta.pop("saved_tensor_with_no_vc_check", None)
             self.device[produced[storage]] = written
+        form = other_form(node)
+        results = form.results if form is not None and written.target is form.target else math.inf
         for user in node.users if node in self.problem.parts else ():
-            if user.target is operator.getitem and not is_view(user):
+            if user.target is operator.getitem and not is_view(user) and user.args[1] < results:
                 part = self.now.node_copy(user, lambda _: written)
                 self.free[self.now][user] = part
                 self._hold_results(user, part, produced)
@@ -177,7 +185,7 @@ class Writer:
             return self._copy(node, where)
         kept = [argument for place, argument in enumerate(node.args) if place not in form.left_out]
         written = self.now.call_function(form.target, tuple(self._mapped(kept, where)))
-        written.meta = node.meta.copy()
+        written.meta = node.meta | {"val": node.meta["val"][: form.results]}
         return written
 
     def _random(self, node: fx.Node, where: dict[int, int]) -> fx.Node:
