@@ -69,6 +69,9 @@ def _attention(
     scale: float | None = None, enable_gqa: bool = False,
 ) -> Tensor:  # fmt: skip
     """Attention as matrix products. PyTorch's own setting for this is one for all threads."""
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        # PyTorch does this before it chooses an implementation; the one of matrix products would add the truth values.
+        attn_mask = torch.zeros_like(attn_mask, dtype=query.dtype).masked_fill(attn_mask.logical_not(), float("-inf"))
     return torch.ops.aten._scaled_dot_product_attention_math(
         query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
     )[0]
@@ -117,6 +120,20 @@ class _Whole(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
+_SEEDS = ("manual_seed", "seed", "set_rng_state")
+"""Functions of PyTorch that say which random numbers come next. A graph has its own, which go on from step to step."""
+
+
+class _Seeded(Exception):
+    """The step has set PyTorch's random numbers."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the step sets PyTorch's random numbers (manual_seed, fork_rng or set_rng_state), so that they are the same in all steps, and those "
+            "of a graph are not; draw them once outside, and keep them in a buffer"
+        )
+
+
 @contextlib.contextmanager
 def _tracing() -> Iterator[None]:
     """Settings under which everything that runs becomes operators that can be translated.
@@ -134,6 +151,9 @@ def _tracing() -> Iterator[None]:
     def no_checkpoint(*_: Any, **__: Any) -> Iterator[None]:
         yield
 
+    def no_seed(*_: Any, **__: Any) -> None:
+        raise _Seeded
+
     def run(function: Callable[..., Any], preserve: bool, *args: Any) -> Any:
         return function(*args)
 
@@ -145,6 +165,7 @@ def _tracing() -> Iterator[None]:
                 for n in dir(checkpoint)
                 if n.startswith("_checkpoint_without_reentrant_gen")
             ),
+            *(mock.patch.object(m, n, only_here(getattr(m, n), no_seed)) for m in (torch, torch.random) for n in _SEEDS),
             mock.patch.object(checkpoint.CheckpointFunction, "apply", only_here(checkpoint.CheckpointFunction.apply, run)),
             methods_replaced(),
             warnings.catch_warnings(),
