@@ -51,7 +51,7 @@ class Random(nn.Module):
             setattr(self, f"t{k}", torch.randn(self.SIZE) * 0.1)
             if kind == "hook":
                 self.layers[0].register_forward_hook(lambda m, a, y: y + 0.1 * a[0])
-            if kind == "gradient":
+            if kind == "gradient" and self.layers[0].weight.requires_grad:
                 self.layers[0].weight.register_hook(lambda g: g * 0.5)
             if kind == "frozen":
                 self.layers[-1].requires_grad_(False)
