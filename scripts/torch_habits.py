@@ -219,6 +219,61 @@ def clamped(s: Any, x: Tensor) -> Tensor:
     return s.l(x)
 
 
+def counted_inside(s: Any, x: Tensor) -> Tensor:
+    s.counts["steps"] += 1
+    return s.l(x) / s.counts["steps"]
+
+
+def counted_in_array(s: Any, x: Tensor) -> Tensor:
+    s.counts[0] += 1
+    return s.l(x) / float(s.counts[0])
+
+
+class Numbers:
+    """An iterator, and a number of a class."""
+
+    steps = 1
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def __next__(self) -> int:
+        self.n += 1
+        return self.n
+
+
+def advanced(s: Any, x: Tensor) -> Tensor:
+    return s.l(x) / next(s.numbers)
+
+
+def counted_in_class(s: Any, x: Tensor) -> Tensor:
+    Numbers.steps += 1
+    return s.l(x) / Numbers.steps
+
+
+def seeded(s: Any, x: Tensor) -> Tensor:
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        return s.l(x) + torch.rand(3)
+
+
+def seen_through_a_view(s: Any, x: Tensor) -> Tensor:
+    s.b.mul_(0.5)
+    return s.l(x) + s.v
+
+
+def with_a_view() -> nn.Module:
+    m = Of(seen_through_a_view, {"b": torch.ones(3)}, l=linear())
+    m.v = m.b[:]
+    return m
+
+
+def tied_by_data() -> nn.Module:
+    m = Of(lambda s, x: s.l(x) - s.t(x), l=linear(), t=linear())
+    m.t.weight.data = m.l.weight.data
+    return m
+
+
 kept("a buffer that `forward` assigns", average, lambda: {"e": torch.zeros(3)}, l=linear)
 kept("a recurrent state in a buffer", recurrent, lambda: {"h": torch.zeros(4, 3)}, l=linear, c=lambda: nn.GRUCell(6, 3))
 kept("a momentum encoder (MoCo, BYOL)", momentum, q=linear, t=lambda: linear().requires_grad_(False))
@@ -230,6 +285,11 @@ kept("an auxiliary loss in an attribute", auxiliary, l=linear, aux=lambda: None)
 kept("activations in a list", history, l=linear, past=list)
 kept("an attribute that the first batch sets", lazy, l=linear, scale=lambda: None)
 kept("`random` in `forward`", python_random, l=linear)
+kept("a number in a dict that `forward` counts", counted_inside, l=linear, counts=lambda: {"steps": 0})
+kept("a NumPy array that `forward` counts in", counted_in_array, l=linear, counts=lambda: np.zeros(1))
+kept("a number of a class that `forward` counts", counted_in_class, l=linear)
+kept("an iterator that `forward` advances", advanced, l=linear, numbers=Numbers)
+kept("`manual_seed` in `forward`", seeded, l=linear)
 kept("`numpy.random` in `forward`", numpy_random, l=linear)
 kept("weights clamped in `forward`", clamped, l=linear)
 
@@ -660,6 +720,11 @@ class Prepared(torch.optim.Optimizer):
 
 
 habit("an optimizer that accelerate has prepared", optimizer=lambda m: Prepared(adamw(m)))(four)
+
+
+habit("a view of a buffer in an attribute", with_a_view)(four)
+habit("a parameter that has another one's memory", tied_by_data)(four)
+habit("the older spectral_norm", lambda: nn.utils.spectral_norm(linear()))(four)
 
 
 class NamedLikeTheStep(nn.Module):

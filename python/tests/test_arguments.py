@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)
 
-GROUP = 16
+GROUP = 4
 """Calls in one step. A step that is refused is split until one call is left."""
 
 
@@ -102,6 +102,9 @@ def compare(cases: list[Case], standard: bool, tally: Tally) -> None:
     try:
         step = export_step(model, None, optimizer, model.given, standard=standard, lr_input=False)
         session = lmsc.compile(step, target="host").session()
+        inputs = {i.name for i in step.graph.input}
+        session.load_state({n: p.detach().clone() for n, p in model.named_parameters() if n in inputs})
+        found = session.step({n: v for n, v in model.given.items() if n in inputs})
     except Exception as error:
         if len(cases) == 1:
             line = f"{cases[0]}: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
@@ -110,10 +113,6 @@ def compare(cases: list[Case], standard: bool, tally: Tally) -> None:
         compare(cases[: len(cases) // 2], standard, tally)
         compare(cases[len(cases) // 2 :], standard, tally)
         return
-    inputs = {i.name for i in step.graph.input}
-    state = {n: p.detach().clone() for n, p in model.named_parameters() if n in inputs}
-    session.load_state(state)
-    found = session.step({n: v for n, v in model.given.items() if n in inputs})
     after = session.state()
     expected = model(**model.given)
     params = dict(model.named_parameters())

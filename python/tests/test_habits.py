@@ -51,12 +51,16 @@ class Random(nn.Module):
             setattr(self, f"t{k}", torch.randn(self.SIZE) * 0.1)
             if kind == "hook":
                 self.layers[0].register_forward_hook(lambda m, a, y: y + 0.1 * a[0])
-            if kind == "gradient":
+            if kind == "gradient" and self.layers[0].weight.requires_grad:
                 self.layers[0].weight.register_hook(lambda g: g * 0.5)
             if kind == "frozen":
                 self.layers[-1].requires_grad_(False)
             if kind == "tied" and len(self.layers) > 1:
                 self.layers[-1].weight = self.layers[0].weight
+            if kind == "drop":
+                # The numbers that are drawn are others than PyTorch's: all are kept, none, or it is switched off.
+                drop = nn.Dropout(numbers.choice((0.0, 0.5, 1.0)))
+                setattr(self, f"drop{k}", drop.eval() if drop.p == 0.5 else drop)
             if kind == "shared":
                 self.register_buffer("other", self.b0)
 
@@ -94,6 +98,9 @@ class Random(nn.Module):
 
     def do_constant(self, x: Tensor, k: int, b: Tensor) -> Tensor:
         return x * getattr(self, f"n{k}") + getattr(self, f"t{k}") + b
+
+    def do_drop(self, x: Tensor, k: int, b: Tensor) -> Tensor:
+        return x + getattr(self, f"drop{k}")(x * (1 + b))
 
     def do_clamp(self, x: Tensor, k: int, b: Tensor) -> Tensor:
         with torch.no_grad():

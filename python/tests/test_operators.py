@@ -83,6 +83,8 @@ FUNCTIONS: dict[str, tuple[tuple[int, ...], Callable[[Tensor], Tensor]]] = {
     "small numbers": ((9,), lambda x: torch.log1p(x * 1e-6) * 1e6 + torch.expm1(x * 1e-6) * 1e6),
     "quantized": ((3, 4), lambda x: torch.fake_quantize_per_tensor_affine(x, 0.1, 3, -8, 7)),
     "a density": ((6,), lambda x: torch.distributions.Normal(x, x.square() + 0.1, validate_args=True).log_prob(x.detach() + 1)),
+    "attention with a mask of truth values": ((1, 2, 4, 6), lambda x: F.scaled_dot_product_attention(x, x.flip(2), x, torch.arange(16).reshape(4, 4) % 5 < 3)),
+    "attention with a row that sees nothing": ((1, 1, 4, 6), lambda x: F.scaled_dot_product_attention(x, x.flip(2), x, torch.arange(16).reshape(4, 4) > 3)),
     "Gaussian": ((5, 2), lambda x: F.gaussian_nll_loss(x, x.flip(0).detach(), x.square() + 0.1, reduction="none")),
 }  # fmt: skip
 

@@ -47,6 +47,8 @@ class Captured:
     """The output that is the loss."""
     pairs: dict[str, str] = field(default_factory=dict)
     """The output that is the next value of an input."""
+    apart: list[str] = field(default_factory=list)
+    """Tensors that share memory with another one until the first step puts others in their places."""
     renamed: bool = False
     """Whether a name of the step's own has given way to one of the model, so that names do not tell the pairs."""
     state: dict[str, StateTensor] = field(default_factory=dict)
@@ -69,6 +71,9 @@ def _attention(
     scale: float | None = None, enable_gqa: bool = False,
 ) -> Tensor:  # fmt: skip
     """Attention as matrix products. PyTorch's own setting for this is one for all threads."""
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        # PyTorch does this before it chooses an implementation; the one of matrix products would add the truth values.
+        attn_mask = torch.zeros_like(attn_mask, dtype=query.dtype).masked_fill(attn_mask.logical_not(), float("-inf"))
     return torch.ops.aten._scaled_dot_product_attention_math(
         query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
     )[0]
@@ -117,6 +122,20 @@ class _Whole(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
+_SEEDS = ("manual_seed", "seed", "set_rng_state")
+"""Functions of PyTorch that say which random numbers come next. A graph has its own, which go on from step to step."""
+
+
+class _Seeded(Exception):
+    """The step has set PyTorch's random numbers."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the step sets PyTorch's random numbers (manual_seed, fork_rng or set_rng_state), so that they are the same in all steps, and those "
+            "of a graph are not; draw them once outside, and keep them in a buffer"
+        )
+
+
 @contextlib.contextmanager
 def _tracing() -> Iterator[None]:
     """Settings under which everything that runs becomes operators that can be translated.
@@ -134,6 +153,9 @@ def _tracing() -> Iterator[None]:
     def no_checkpoint(*_: Any, **__: Any) -> Iterator[None]:
         yield
 
+    def no_seed(*_: Any, **__: Any) -> None:
+        raise _Seeded
+
     def run(function: Callable[..., Any], preserve: bool, *args: Any) -> Any:
         return function(*args)
 
@@ -145,6 +167,7 @@ def _tracing() -> Iterator[None]:
                 for n in dir(checkpoint)
                 if n.startswith("_checkpoint_without_reentrant_gen")
             ),
+            *(mock.patch.object(m, n, only_here(getattr(m, n), no_seed)) for m in (torch, torch.random) for n in _SEEDS),
             mock.patch.object(checkpoint.CheckpointFunction, "apply", only_here(checkpoint.CheckpointFunction.apply, run)),
             methods_replaced(),
             warnings.catch_warnings(),
@@ -216,6 +239,8 @@ class _Step:
     ) -> None:  # fmt: skip
         self.model, self.loss_fn, self.update, self.trained, self.reach = model, loss_fn, update, trained, reach
         self.clip_grad_norm, self.accumulate, self.ema = clip_grad_norm, accumulate, ema
+        self.replaced: set[str] = set()
+        """Tensors in whose places the forward pass puts others, without writing into them."""
         self.leaves, self.spec = pytree.tree_flatten(example)
         paths = [(p, v) for p, v in pytree.tree_flatten_with_path(example)[0] if isinstance(v, Tensor)]
         self.places = [k for k, v in enumerate(self.leaves) if isinstance(v, Tensor)]
@@ -378,6 +403,7 @@ class _Step:
     def _kept_by_forward(self, live: dict[str, Tensor]) -> dict[str, Tensor]:
         """What is in the places of parameters, buffers and other tensors after the step."""
         now: dict[str, Tensor] = {}
+        self.replaced = set()
         for slot in self.tensors.slots:
             n, was = slot.name, live[slot.name]
             try:
@@ -397,6 +423,8 @@ class _Step:
             if n in now and now[n] is not have:
                 raise CaptureError(f"{line}`{n}` is in two places of the model, of which the step changes one; write into it with copy_()")
             now[n] = have
+            if have is not was and was._version == 0:
+                self.replaced.add(n)
         return now
 
     def _attributes_after(self, saved: Saved, results: dict[str, Tensor]) -> None:
@@ -599,7 +627,39 @@ def _captured(
     _is_settled(step, raw, args, mode)
     _values(found, step)
     _drop_unused(found, step, inputs)
+    _separate(found, step)
     return found
+
+
+def _separate(found: Captured, step: _Step) -> None:
+    """Refuses a tensor that the step changes where another one, in the same memory, is read: that one would not change with it."""
+    read = {n for node, n in zip((n for n in found.graph.graph.nodes if n.op == "placeholder"), found.inputs) if node.users}
+    places = sorted((*extent, n) for n, t in step.real.items() if (extent := _extent(t)) is not None)
+    reach: list[tuple[int, int, str]] = []
+    for start, end, name in places:
+        reach = [r for r in reach if r[1] > start]
+        for _, _, other in reach:
+            for a, b in ((name, other), (other, name)):
+                if a in found.pairs and a not in step.replaced and b in read:
+                    raise CaptureError(
+                        f"{step.reach.line_of(a)}the step changes `{a}` and reads `{b}`, which has the same memory, and a graph has two tensors: use "
+                        "one of them in both places"
+                    )
+                if a in found.pairs and a in step.replaced and a not in found.apart:
+                    found.apart.append(a)
+        reach.append((start, end, name))
+
+
+def _extent(t: Tensor) -> tuple[int, int] | None:
+    """The addresses of a tensor's elements; None for one that has none."""
+    if t.device.type == "meta" or not t.numel():
+        return None
+    try:
+        start = t.data_ptr()
+    except RuntimeError:
+        return None
+    last = sum((s - 1) * k for s, k in zip(t.shape, t.stride()))
+    return start, start + (last + 1) * t.element_size()
 
 
 def _baked(raw: torch.fx.GraphModule) -> list[Tensor]:

@@ -34,6 +34,7 @@ _LIBRARIES = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<fr
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size, torch.layout, torch.memory_format)
 _MODULE_KEYS = frozenset(vars(nn.Module()))
 _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "LOAD_SUPER_METHOD")
+_MAKING = frozenset(("__init__", "__new__", "__init_subclass__", "__post_init__", "__repr__", "__str__", "__del__"))
 _DYNAMIC = frozenset(("getattr", "vars", "hasattr"))
 MOST = 50_000
 """Values that are looked at, at most. A model of transformers with a hundred layers has 10,000."""
@@ -41,6 +42,11 @@ MOST = 50_000
 
 def _is_library(function: types.FunctionType) -> bool:
     file = function.__code__.co_filename
+    return file.startswith(_LIBRARIES) or "site-packages" in file
+
+
+def _is_of_library(kind: type) -> bool:
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or "<frozen"
     return file.startswith(_LIBRARIES) or "site-packages" in file
 
 
@@ -66,10 +72,26 @@ def _named(code: types.CodeType) -> tuple[frozenset[str], frozenset[str], dict[s
     return frozenset(names), frozenset(map(str, loads)), stored
 
 
-class _Cell:
-    """A variable of a closure."""
+class _Member:
+    """An attribute of a class, with the interface of a variable of a closure."""
 
-    def __init__(self, cell: types.CellType) -> None:
+    def __init__(self, kind: type, name: str) -> None:
+        self.kind, self.name = kind, name
+
+    @property
+    def cell_contents(self) -> Any:
+        return vars(self.kind)[self.name]
+
+    @cell_contents.setter
+    def cell_contents(self, value: Any) -> None:
+        if vars(self.kind)[self.name] is not value:
+            setattr(self.kind, self.name, value)
+
+
+class _Cell:
+    """A variable of a closure, or an attribute of a class."""
+
+    def __init__(self, cell: types.CellType | _Member) -> None:
         self.cell = cell
 
     def __getitem__(self, key: str) -> Any:
@@ -145,6 +167,9 @@ class Reach:
         self.fixed: list[tuple[str, Any]] = list(hooks)
         """Values that are in what cannot be changed: tuples and defaults."""
         self.generators: list[tuple[str, Any]] = []
+        self.arrays: list[tuple[str, np.ndarray[Any, Any]]] = []
+        self.iterators: list[str] = []
+        """Iterators of Python's own, of which one cannot see whether they have moved."""
         self.modules: dict[str, nn.Module] = {}
         """Modules that the loss function reaches and the model has not."""
         self.stored: dict[str, str] = {}
@@ -160,24 +185,28 @@ class Reach:
             self._todo.append(("loss_fn", loss_fn))
         self._todo += hooks
         self._functions: list[tuple[str, types.FunctionType]] = []
+        self._objects: list[tuple[str, Any]] = []
+        self._noted: dict[int, int] = {}
+        """The place in `holders` of an object's attributes."""
+        self._members_seen: set[tuple[type, str]] = set()
         self._walk()
 
     def _walk(self) -> None:
-        objects: list[tuple[str, Any]] = []
-        while self._todo:
+        known = (-1, False, 0)
+        while self._todo or known != (known := (len(self._loads), self._dynamic, len(self._objects))):
             while self._todo:
                 label, value = self._todo.pop()
                 if len(self._seen) < MOST:
-                    self._visit(label, value, objects)
+                    self._visit(label, value)
             self._methods()
             if not self._todo:
-                # With the names that are known by now.
-                waiting, objects = objects, []
-                for label, value in waiting:
+                # With the names that are known by now, also of objects that were looked at when fewer were.
+                for label, value in self._objects:
                     self._attributes(label, value)
-                objects = [] if not self._todo else objects
+                for kind in self._classes:
+                    self._members(kind)
 
-    def _visit(self, label: str, value: Any, objects: list[tuple[str, Any]]) -> None:
+    def _visit(self, label: str, value: Any) -> None:
         if isinstance(value, (*_PLAIN, Tensor, type, types.ModuleType, types.BuiltinFunctionType)) or id(value) in self._seen:
             return
         self._seen.add(id(value))
@@ -197,16 +226,20 @@ class Reach:
             self._todo += [(f"{label}[{k!r}]" if isinstance(k, (int, str)) else label, v) for k, v in items]
         elif isinstance(value, (np.random.Generator, np.random.RandomState, random.Random, torch.Generator)):
             self.generators.append((label, value))
+        elif isinstance(value, np.ndarray):
+            self.arrays.append((label, value))
+        elif isinstance(value, collections.abc.Iterator) and not hasattr(value, "__dict__"):
+            self.iterators.append(label)
         elif isinstance(value, nn.Module):
             self._module(label, value)
-            objects.append((label, value))
+            self._objects.append((label, value))
         elif hasattr(value, "__dict__") and not isinstance(value, (torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler)):
             if not type(value).__module__.startswith(("lmsc", "logging", "threading")):
                 call = getattr(type(value), "__call__", None)
                 if isinstance(call, types.FunctionType):
                     self._function(label, call)
                 self._class(type(value))
-                objects.append((label, value))
+                self._objects.append((label, value))
 
     def _contents(self, label: str, values: Any) -> None:
         self.fixed += [(f"{label}[{k}]", v) for k, v in enumerate(values)]
@@ -219,7 +252,7 @@ class Reach:
         self.holders.append((label, vars(module), frozenset(("training",))))
         for key, value in vars(module).items():
             if key in _MODULE_KEYS and isinstance(value, dict) and "state_dict" not in key:
-                self._visit(f"{label}.{key}", value, [])
+                self._visit(f"{label}.{key}", value)
         self._class(type(module))
 
     def _class(self, kind: type) -> None:
@@ -235,7 +268,9 @@ class Reach:
             for kind in self._classes:
                 for name, value in vars(kind).items():
                     function = getattr(value, "__func__", getattr(value, "fget", value))
-                    if name in self._loads and isinstance(function, types.FunctionType) and id(function) not in self._seen:
+                    # Python itself calls special methods; the code does not name them.
+                    special = name.startswith("__") and name not in _MAKING and not _is_of_library(kind)
+                    if (special or name in self._loads) and isinstance(function, types.FunctionType) and id(function) not in self._seen:
                         self._seen.add(id(function))
                         self._function(f"{kind.__name__}.{name}", function)
 
@@ -255,6 +290,8 @@ class Reach:
 
     def _variable(self, label: str, holder: Holder, name: str) -> None:
         value = holder[name]
+        if isinstance(value, type) and not _is_of_library(value):
+            self._class(value)
         if isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType)):
             return
         self.holders.append((label, holder, frozenset((name,))))
@@ -274,9 +311,24 @@ class Reach:
         if not self._dynamic:
             keys = [k for k in keys if k in self._loads]
         keys = [k for k in keys if (id(value), k) not in self._without]
-        self.holders.append((label, vars(value), frozenset(keys)))
-        for key in keys:
-            self._todo.append((f"{label}.{key}", vars(value)[key]))
+        place = self._noted.setdefault(id(value), len(self.holders))
+        before: frozenset[str] = frozenset()
+        if place < len(self.holders):
+            before = self.holders[place][2] or before
+        else:
+            self.holders.append((label, vars(value), frozenset()))
+        self.holders[place] = self.holders[place][0], vars(value), before.union(keys)
+        self._todo += [(f"{label}.{key}", vars(value)[key]) for key in keys if key not in before]
+
+    def _members(self, kind: type) -> None:
+        """Notes the values that are attributes of a class of the caller's."""
+        if _is_of_library(kind):
+            return
+        for name, value in vars(kind).items():
+            plain = isinstance(value, (*_PLAIN, Tensor, np.ndarray, list, dict, set, collections.deque)) and not name.startswith("__")
+            if plain and (name in self._loads or self._dynamic) and (kind, name) not in self._members_seen:
+                self._members_seen.add((kind, name))
+                self._variable(f"{kind.__name__}.{name}", _Cell(_Member(kind, name)), name)
 
     def line_of(self, name: str) -> str:
         """`FILE:LINE: ` of code that sets this attribute, or nothing."""
@@ -318,6 +370,7 @@ def fingerprint(reach: Reach) -> tuple[Any, ...]:
                 v = {n: o for n, o in v.items() if not isinstance(o, Ours)}
             if not isinstance(v, Ours):
                 found.append((label, k if isinstance(k, str) else "", mark(v)))
+    found += [(label, "", a.tobytes()) for label, a in reach.arrays]
     return tuple(found)
 
 
@@ -356,6 +409,7 @@ class Saved:
         self._grads = [(t, t.requires_grad, t.grad) for t in tensors]
         self.random = random.getstate(), np.random.get_state(), torch.random.get_rng_state()
         self._own = [(label, g, _state_of(g)) for label, g in reach.generators]
+        self._arrays = [(label, a, a.copy()) for label, a in reach.arrays]
 
     def clean(self) -> None:
         """Forgets the attributes that changed, before contents are compared."""
@@ -390,7 +444,7 @@ class Saved:
                     found.append(label)
             elif len(before) != len(now) or any(a is not b and not _same(a, b) for a, b in zip(before, now)):
                 found.append(label)
-        return found
+        return found + [label for label, a, b in self._arrays if not _is_equal(a, b)]
 
     def drawn(self) -> str | None:
         """The generator of random numbers that has moved, other than torch's own."""
@@ -420,6 +474,9 @@ class Saved:
             if now.keys() != before.keys() or any(now[k] is not v for k, v in before.items()):
                 now.clear()
                 now.update(before)
+        for _, a, b in self._arrays:
+            if not _is_equal(a, b):
+                a[...] = b
         for t, requires_grad, grad in self._grads:
             if t.requires_grad != requires_grad and t.is_leaf:
                 t.requires_grad_(requires_grad)
@@ -431,7 +488,7 @@ class Saved:
         """Puts the generators back."""
         random.setstate(self.random[0])
         np.random.set_state(self.random[1])
-        torch.random.set_rng_state(self.random[2])
+        torch.default_generator.set_state(self.random[2])
         for _, g, s in self._own:
             _set_state(g, s)
 
@@ -442,6 +499,10 @@ class Absent:
 
 def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and isinstance(a, _PLAIN) and mark(a) == mark(b)
+
+
+def _is_equal(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    return a.shape == b.shape and (all(map(operator.is_, a.flat, b.flat)) if a.dtype.hasobject else a.tobytes() == b.tobytes())
 
 
 def _state_of(g: Any) -> Any:
@@ -511,6 +572,7 @@ class Watch:
         self._cells = [h for h, _ in self._parts if isinstance(h, _Cell)]
         self._values = self._now()
         self._count = sum(map(len, self._dicts)) + sum(map(len, self._lists))
+        self._arrays = [(a, a.copy()) for _, a in reach.arrays]
         self.tensors = tensors
         self.versions = self.versions_now()
         self._flags = self._flags_now()
@@ -535,6 +597,8 @@ class Watch:
     def is_same(self) -> bool:
         """Whether all attributes, hooks, closures and flags are the same objects as before."""
         if any(self._empty) or sum(map(len, self._dicts)) + sum(map(len, self._lists)) != self._count:
+            return False
+        if not all(_is_equal(a, b) for a, b in self._arrays):
             return False
         now = self._now()
         return all(map(_alike, now, self._values)) and self._flags_now() == self._flags
@@ -565,6 +629,11 @@ def _alike(a: Any, b: Any) -> bool:
 
 def refuse_changes(saved: Saved) -> None:
     """Refuses changes of lists, closures and globals, which a graph cannot keep."""
+    if saved.reach.iterators:
+        raise CaptureError(
+            f"the step reaches `{saved.reach.iterators[0]}`, an iterator, and a graph cannot advance it: take the next value outside of the step, "
+            "and give it as a part of the batch"
+        )
     labels = saved.contents_changed()
     if labels:
         raise CaptureError(

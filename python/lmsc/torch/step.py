@@ -420,6 +420,8 @@ class TrainStep:
         own = found.tensors.all()
         for name, tensor in own.items():
             if name in values:
+                if name in found.apart:
+                    tensor.data = torch.empty_like(tensor)
                 tensor.copy_(values[name])
         counters = {s.group: values[n] for n, s in found.state.items() if not s.owner and n in values}
         for name, of in found.state.items():
