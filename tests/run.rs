@@ -762,7 +762,8 @@ fn the_end_of_the_terminal_ends_a_run_that_does_not_ignore_it() {
         "{said}"
     );
 
-    let line = format!("trap '' HUP; exec {} {run}", env!("CARGO_BIN_EXE_lmsc"));
+    let line =
+        format!("trap '' HUP; exec env --default-signal=INT,TERM {} {run}", env!("CARGO_BIN_EXE_lmsc"));
     let line = line.replace('@', bench.path("").to_str().unwrap());
     let mut child = Command::new("sh");
     child.args(["-c", &line]).current_dir(env!("CARGO_MANIFEST_DIR"));
