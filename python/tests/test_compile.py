@@ -249,7 +249,9 @@ def test_steps_run_beside_other_threads() -> None:
 
 
 LOOP = """
-import lmsc, sys
+import lmsc, signal, sys
+# A shell that starts the tests in the background has it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 session = lmsc.compile(sys.stdin.buffer.read()).session()
 session.set({"w": [[0.1] * 8] * 8, "lr": 0.0, "x": [[1.0] * 8] * 4})
 print("begun", flush=True)
