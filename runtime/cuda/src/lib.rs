@@ -9,12 +9,14 @@
 //! `make` has one file per family of operators, `table` one row per operator, `short` turns recipes on `f32` into recipes on
 //! short floats.
 
+mod backend;
 mod blas;
 mod calls;
 mod compile;
 mod constants;
 mod dnn;
 mod driver;
+pub mod engines;
 mod facts;
 mod fuse;
 mod launches;

@@ -10,6 +10,7 @@ const PETGRAPH: &[&str] = &["testing/benches/order.rs"];
 const UNSAFE: &[&str] = &[
     "mlir/src/llvm.rs",
     "onnx/src/file.rs",
+    "runtime/cuda/src/backend.rs",
     "runtime/cuda/src/blas.rs",
     "runtime/cuda/src/compile.rs",
     "runtime/cuda/src/dnn.rs",

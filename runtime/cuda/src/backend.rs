@@ -1,0 +1,241 @@
+//! cuDNN's backend API, typed: descriptors that free themselves, and the few that a convolution takes.
+//!
+//! Since version 9.8 a device can be described in words. Heuristics, notes on engines, workspaces and finalized plans then need
+//! neither a GPU nor a driver.
+//!
+//! # Source
+//! NVIDIA's description of cuDNN, "Backend API" and "Deviceless Ahead-of-time Compilation".
+
+use std::ffi::{c_char, c_void};
+use std::ptr::null_mut;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cudarc::cudnn::sys::{
+    self, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t, cudnnBackendDescriptor_t,
+    cudnnBackendDescriptorType_t, cudnnBackendHeurMode_t, cudnnConvolutionMode_t, cudnnDataType_t,
+    cudnnStatus_t,
+};
+
+use super::library::{Opened, functions};
+
+pub(super) use cudarc::cudnn::sys::cudnnBackendAttributeName_t as Attribute;
+pub(super) use cudarc::cudnn::sys::cudnnBackendDescriptorType_t as Kind;
+
+functions! { Backend:
+    cudnnBackendCreateDescriptor(kind: cudnnBackendDescriptorType_t, made: *mut cudnnBackendDescriptor_t)
+        -> cudnnStatus_t;
+    cudnnBackendDestroyDescriptor(of: cudnnBackendDescriptor_t) -> cudnnStatus_t;
+    cudnnBackendFinalize(of: cudnnBackendDescriptor_t) -> cudnnStatus_t;
+    cudnnBackendGetAttribute(of: cudnnBackendDescriptor_t, name: cudnnBackendAttributeName_t,
+        kind: cudnnBackendAttributeType_t, room: i64, count: *mut i64, elements: *mut c_void) -> cudnnStatus_t;
+    cudnnBackendSetAttribute(of: cudnnBackendDescriptor_t, name: cudnnBackendAttributeName_t,
+        kind: cudnnBackendAttributeType_t, count: i64, elements: *const c_void) -> cudnnStatus_t;
+    cudnnGetLastErrorString(text: *mut c_char, room: usize) -> ();
+    cudnnGetVersion() -> usize;
+}
+
+impl Backend {
+    /// Turns a status into the library's own words for it.
+    fn check(&self, what: impl FnOnce() -> String, status: cudnnStatus_t) -> Result<(), String> {
+        if status == cudnnStatus_t::CUDNN_STATUS_SUCCESS {
+            return Ok(());
+        }
+        let mut text = [0u8; 1024];
+        // SAFETY: that many bytes may be written; the library ends the text with null.
+        unsafe { self.cudnnGetLastErrorString(text.as_mut_ptr().cast(), text.len()) };
+        let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
+        Err(format!("{}: {status:?}: {}", what(), String::from_utf8_lossy(text).trim()))
+    }
+}
+
+/// Opens the library. Its parts ask cuBLAS for its version, by a name that the loader knows once that library is open.
+///
+/// # Errors
+/// Why it cannot be used.
+pub(super) fn open() -> Result<(Arc<Backend>, usize), String> {
+    let blas = Opened::find(&["libcublasLt.so.13", "libcublasLt.so.12"]);
+    blas.map_err(|missing| format!("cuDNN needs cuBLAS: {missing}"))?;
+    let library = Opened::find(&["libcudnn.so.9"]).map_err(|missing| missing.to_string())?;
+    let api = Backend::of(&library).map_err(|name| format!("this cuDNN has no {name}"))?;
+    // SAFETY: the library is open.
+    let version = unsafe { api.cudnnGetVersion() };
+    Ok((Arc::new(api), version))
+}
+
+/// A type of an attribute's elements.
+///
+/// # Safety
+/// A value is as large as the library's element of the type `KIND`, and every value of that size is valid if it is read.
+// SAFETY: a declaration; each implementation says why it keeps the promise.
+pub(super) unsafe trait Element: Copy + Default {
+    /// The library's name of the type.
+    const KIND: cudnnBackendAttributeType_t;
+}
+
+/// A number that the library names: an enumeration, which later versions may extend.
+macro_rules! names {
+    ($($name:ident of $kind:ident: $doc:literal;)*) => {$(
+        #[doc = $doc]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+        #[repr(transparent)]
+        pub(super) struct $name(pub(super) u32);
+
+        // SAFETY: the library's enumerations are unsigned integers of 32 bits.
+        unsafe impl Element for $name {
+            const KIND: cudnnBackendAttributeType_t = cudnnBackendAttributeType_t::$kind;
+        }
+    )*};
+}
+
+names! {
+    BehaviorNote of CUDNN_TYPE_BEHAVIOR_NOTE: "A property of an engine besides its numbers.";
+    ConvolutionMode of CUDNN_TYPE_CONVOLUTION_MODE: "Whether the window is mirrored.";
+    DataType of CUDNN_TYPE_DATA_TYPE: "A type of elements.";
+    HeuristicsMode of CUDNN_TYPE_HEUR_MODE: "A way to find engines.";
+    KnobType of CUDNN_TYPE_KNOB_TYPE: "A parameter of an engine.";
+    NumericalNote of CUDNN_TYPE_NUMERICAL_NOTE: "A property of an engine's numbers.";
+}
+
+impl From<cudnnDataType_t> for DataType {
+    fn from(of: cudnnDataType_t) -> DataType {
+        DataType(of as u32)
+    }
+}
+
+impl From<cudnnConvolutionMode_t> for ConvolutionMode {
+    fn from(of: cudnnConvolutionMode_t) -> ConvolutionMode {
+        ConvolutionMode(of as u32)
+    }
+}
+
+impl From<cudnnBackendHeurMode_t> for HeuristicsMode {
+    fn from(of: cudnnBackendHeurMode_t) -> HeuristicsMode {
+        HeuristicsMode(of as u32)
+    }
+}
+
+// SAFETY: an integer of 64 bits.
+unsafe impl Element for i64 {
+    const KIND: cudnnBackendAttributeType_t = cudnnBackendAttributeType_t::CUDNN_TYPE_INT64;
+}
+
+// SAFETY: a float of 32 bits.
+unsafe impl Element for f32 {
+    const KIND: cudnnBackendAttributeType_t = cudnnBackendAttributeType_t::CUDNN_TYPE_FLOAT;
+}
+
+// SAFETY: a byte of a text.
+unsafe impl Element for u8 {
+    const KIND: cudnnBackendAttributeType_t = cudnnBackendAttributeType_t::CUDNN_TYPE_CHAR;
+}
+
+/// A descriptor of the library, and the descriptors that it names, which live as long.
+pub(super) struct Descriptor {
+    api: Arc<Backend>,
+    raw: cudnnBackendDescriptor_t,
+    kind: Kind,
+    named: Vec<Rc<Descriptor>>,
+}
+
+impl Descriptor {
+    /// An empty descriptor.
+    pub(super) fn new(api: &Arc<Backend>, kind: Kind) -> Result<Descriptor, String> {
+        let mut made = Descriptor { api: Arc::clone(api), raw: null_mut(), kind, named: Vec::new() };
+        // SAFETY: the descriptor may be written.
+        let status = unsafe { api.cudnnBackendCreateDescriptor(kind, &mut made.raw) };
+        api.check(|| format!("{kind:?}"), status)?;
+        Ok(made)
+    }
+
+    fn set_raw(
+        &self,
+        name: Attribute,
+        kind: cudnnBackendAttributeType_t,
+        count: usize,
+        elements: *const c_void,
+    ) -> Result<(), String> {
+        // SAFETY: the descriptor exists, and there are that many elements of this type, of which the library makes copies.
+        let status =
+            unsafe { self.api.cudnnBackendSetAttribute(self.raw, name, kind, count as i64, elements) };
+        self.api.check(|| format!("{name:?}"), status)
+    }
+
+    /// The descriptor with these elements of an attribute.
+    pub(super) fn with<T: Element>(self, name: Attribute, elements: &[T]) -> Result<Descriptor, String> {
+        self.set_raw(name, T::KIND, elements.len(), elements.as_ptr().cast())?;
+        Ok(self)
+    }
+
+    /// The descriptor with these descriptors as an attribute.
+    pub(super) fn naming(mut self, name: Attribute, all: &[&Rc<Descriptor>]) -> Result<Descriptor, String> {
+        let raw: Vec<cudnnBackendDescriptor_t> = all.iter().map(|one| one.raw).collect();
+        let kind = cudnnBackendAttributeType_t::CUDNN_TYPE_BACKEND_DESCRIPTOR;
+        self.set_raw(name, kind, raw.len(), raw.as_ptr().cast())?;
+        self.named.extend(all.iter().map(|one| Rc::clone(one)));
+        Ok(self)
+    }
+
+    /// The finished descriptor.
+    pub(super) fn finalized(self) -> Result<Rc<Descriptor>, String> {
+        // SAFETY: the descriptor exists.
+        let status = unsafe { self.api.cudnnBackendFinalize(self.raw) };
+        self.api.check(|| format!("{:?}", self.kind), status)?;
+        Ok(Rc::new(self))
+    }
+
+    /// Number of elements that were written where there is room for `room`.
+    fn get_raw(
+        &self,
+        name: Attribute,
+        kind: cudnnBackendAttributeType_t,
+        room: usize,
+        elements: *mut c_void,
+    ) -> Result<usize, String> {
+        let mut count = 0;
+        // SAFETY: the descriptor exists, and that many elements of this type may be written.
+        let status = unsafe {
+            self.api.cudnnBackendGetAttribute(self.raw, name, kind, room as i64, &mut count, elements)
+        };
+        self.api.check(|| format!("{name:?}"), status)?;
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
+    /// At most `most` elements of an attribute.
+    pub(super) fn get<T: Element>(&self, name: Attribute, most: usize) -> Result<Vec<T>, String> {
+        let mut all = vec![T::default(); most];
+        let count = self.get_raw(name, T::KIND, most, all.as_mut_ptr().cast())?;
+        all.truncate(count);
+        Ok(all)
+    }
+
+    /// Number of descriptors that an attribute has, where the library says so before it is asked for them.
+    pub(super) fn count(&self, name: Attribute) -> Result<usize, String> {
+        self.get_raw(name, cudnnBackendAttributeType_t::CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, null_mut())
+    }
+
+    /// At most `most` descriptors of this kind that an attribute has.
+    pub(super) fn get_descriptors(
+        &self,
+        name: Attribute,
+        kind: Kind,
+        most: usize,
+    ) -> Result<Vec<Rc<Descriptor>>, String> {
+        let of = cudnnBackendAttributeType_t::CUDNN_TYPE_BACKEND_DESCRIPTOR;
+        // The library fills descriptors that the caller has made.
+        let made: Vec<Descriptor> =
+            (0..most).map(|_| Descriptor::new(&self.api, kind)).collect::<Result<_, _>>()?;
+        let mut raw: Vec<cudnnBackendDescriptor_t> = made.iter().map(|one| one.raw).collect();
+        let count = if most > 0 { self.get_raw(name, of, most, raw.as_mut_ptr().cast())? } else { 0 };
+        Ok(made.into_iter().take(count).map(Rc::new).collect())
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        if !self.raw.is_null() {
+            // SAFETY: it was created, and no descriptor that names it is left.
+            _ = unsafe { self.api.cudnnBackendDestroyDescriptor(self.raw) };
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Engines of cuDNN for the convolutions of ResNet-50 and a 3-dimensional U-Net on eight cards.
+//!
+//! The recorded ones are tested anywhere. Whether cuDNN answers as recorded needs the library, but no GPU; the test says so where
+//! it is not found. With `LMSC_REQUIRE_CUDNN` that is a failure; with `LMSC_RECORD_ENGINES` the answers are recorded.
+
+use lmsc_cuda::engines::{
+    CARDS, Card, ChannelOrder, ConvolutionQuery, EngineChoice, EngineLibrary, Recorded, choose, chosen,
+    recorded,
+};
+use lmsc_cuda::{Filter, FloatType, Found, Precision};
+
+/// A convolution of a model, and how often a step has it.
+struct Asked {
+    model: String,
+    count: usize,
+    filter: Filter,
+}
+
+fn convolutions() -> Vec<Asked> {
+    let text = include_str!("../engines/convolutions.txt");
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let convolution = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let list = |at: usize| words[at].split(',').map(|n| n.parse().unwrap()).collect::<Vec<i32>>();
+        let found = match words[2] {
+            "positions" => Found::Positions,
+            "image" => Found::Image,
+            "weights" => Found::Weights,
+            other => panic!("{other} is no tensor of a convolution"),
+        };
+        let [image, weights, positions, padding, stride, dilation] = [3, 4, 5, 6, 7, 8].map(list);
+        let groups = words[9].parse().unwrap();
+        let filter = Filter { found, image, weights, positions, padding, stride, dilation, groups };
+        Asked { model: words[0].to_owned(), count: words[1].parse().unwrap(), filter }
+    };
+    lines.map(convolution).collect()
+}
+
+/// The layouts and precisions that are recorded.
+const WAYS: [(ChannelOrder, FloatType, Precision); 5] = [
+    (ChannelOrder::First, FloatType::F32, Precision::F32),
+    (ChannelOrder::First, FloatType::F32, Precision::Tf32),
+    (ChannelOrder::First, FloatType::Bf16, Precision::F32),
+    (ChannelOrder::Last, FloatType::F32, Precision::Tf32),
+    (ChannelOrder::Last, FloatType::Bf16, Precision::F32),
+];
+
+/// Each convolution in each way on each card that has that way: a T4 has no bf16.
+fn questions() -> impl Iterator<Item = (Asked, ConvolutionQuery, &'static Card)> {
+    WAYS.into_iter().flat_map(|(layout, stored, precision)| {
+        convolutions().into_iter().flat_map(move |asked| {
+            let of = ConvolutionQuery { filter: asked.filter.clone(), stored, layout, precision };
+            let cards = CARDS.iter().filter(move |card| stored == FloatType::F32 || card.capability >= 800);
+            cards.map(move |card| {
+                let Asked { model, count, filter } = &asked;
+                let asked = Asked { model: model.clone(), count: *count, filter: filter.clone() };
+                (asked, of.clone(), card)
+            })
+        })
+    })
+}
+
+#[test]
+fn every_convolution_of_the_models_has_an_engine_on_every_card() {
+    let mut counts = std::collections::BTreeMap::new();
+    for (asked, of, card) in questions() {
+        let choices = choose(&of, card, None).unwrap().unwrap_or_default();
+        let by_own = if chosen(&choices, u64::MAX).is_some() { 0 } else { asked.count };
+        let way = format!("{:?} {:?} {:?}", of.layout, of.stored, of.precision);
+        let count = counts.entry((asked.model, way, card.name)).or_insert((0, 0));
+        *count = (count.0 + by_own, count.1 + asked.count);
+    }
+    assert_eq!(counts.len(), 2 * (5 * 8 - 2));
+    for ((model, way, card), count) in counts {
+        let all = if model == "resnet50" { 92 } else { 52 };
+        assert_eq!(count, (0, all), "{model} {way} on {card}: by own kernels, of all");
+    }
+}
+
+#[test]
+fn exact_engines_use_no_tensor_cores() {
+    for (_, of, card) in questions().filter(|(_, of, _)| of.precision == Precision::F32) {
+        let choices = choose(&of, card, None).unwrap().unwrap();
+        assert!(
+            of.stored != FloatType::F32 || !choices.iter().any(|one| one.tensor_cores),
+            "{of:?} on {}",
+            card.name
+        );
+    }
+}
+
+#[test]
+fn choices_need_less_workspace_the_later_they_come() {
+    for (_, of, card) in questions() {
+        let choices = choose(&of, card, None).unwrap().unwrap();
+        assert!(
+            choices.is_sorted_by(|a, b| a.workspace > b.workspace),
+            "{of:?} on {}: {choices:?}",
+            card.name
+        );
+    }
+}
+
+#[test]
+fn the_fastest_engine_that_fits_is_chosen() {
+    let with = |engine, workspace| EngineChoice { engine, knobs: Vec::new(), tensor_cores: false, workspace };
+    let choices = [with(67, 1000), with(1, 10)];
+    assert_eq!(chosen(&choices, 1000).map(|it| it.engine), Some(67));
+    assert_eq!(chosen(&choices, 999).map(|it| it.engine), Some(1));
+    assert_eq!(chosen(&choices, 9), None);
+}
+
+#[test]
+fn a_table_that_is_written_again_has_the_same_bytes() {
+    let text = include_str!("../engines/recorded.txt");
+    assert!(recorded().text() == text, "another text of the same table");
+    for damaged in
+        [&text[1..], &text.replace("= ", "= ,"), "cudnn 9\n= h100 0:1\n", "cudnn 9\nengine x\n", ""]
+    {
+        _ = Recorded::parse(damaged);
+    }
+    assert!(Recorded::parse("cudnn 9\nkey\n= h100 7:1\n").is_none());
+}
+
+/// The library; none where it is not found, which is said.
+#[allow(clippy::print_stdout, reason = "what is skipped is to be seen")]
+fn library() -> Option<EngineLibrary> {
+    match EngineLibrary::open() {
+        Ok(library) => Some(library),
+        Err(missing) => {
+            assert!(
+                std::env::var_os("LMSC_REQUIRE_CUDNN").is_none(),
+                "LMSC_REQUIRE_CUDNN is set, and {missing}"
+            );
+            println!("skipped: {missing}");
+            None
+        }
+    }
+}
+
+#[test]
+fn the_library_answers_as_recorded_and_its_plans_need_that_workspace() {
+    let Some(library) = library() else { return };
+    let records = std::env::var_os("LMSC_RECORD_ENGINES").is_some();
+    if !records && library.version() != recorded().version {
+        assert!(std::env::var_os("LMSC_REQUIRE_CUDNN").is_none(), "recorded from {}", recorded().version);
+        return;
+    }
+    let mut table = Recorded::new(library.version());
+    for (_, of, card) in questions() {
+        let choices =
+            choose(&of, card, Some(&library)).unwrap_or_else(|e| panic!("{of:?} on {}: {e}", card.name));
+        for choice in choices.as_ref().unwrap() {
+            let bytes = library.plan_workspace(&of, card, choice);
+            assert_eq!(bytes, Ok(choice.workspace), "{of:?} on {}: {choice:?}", card.name);
+        }
+        table.add(&of, card, choices.unwrap());
+    }
+    if records {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/engines/recorded.txt");
+        std::fs::write(path, table.text()).unwrap();
+    } else {
+        assert!(table.text() == include_str!("../engines/recorded.txt"), "the library answers otherwise");
+    }
+}
