@@ -50,7 +50,7 @@ _SETTLED: dict[Any, tuple[tuple[tuple[int, ...], tuple[int, ...]], int]] = {}
 #: Seconds that the answer may take after the process that gives it is known to be there.
 _ANSWER = 5.0
 
-#: What a target tells of memories and of its link.
+#: The keys of a target for its memories and its link.
 _MEMORIES = ("device_bytes", "host_bytes")
 _RATES = ("out_bytes_per_second", "in_bytes_per_second")
 
