@@ -23,6 +23,13 @@ pub(crate) enum Emitted {
     Onnx(Box<ModelProto>, Vec<FileCopy>, Vec<Arc<Opened>>),
 }
 
+/// Refuses to write a graph in a text form if it calls functions of the model.
+pub(crate) fn check_calls(model: Option<&Model>, graph: &Graph, input: &Path) -> Result<(), Error> {
+    let Some(call) = model.and_then(|model| lmsc_onnx::call_of_function(model, graph)) else { return Ok(()) };
+    Err(Error::in_file(Code::Form, input, format!("{call}, and the text forms have no functions"))
+        .with_help("write .onnx, or inline the function, for example with onnx.inliner"))
+}
+
 impl Emitted {
     /// The compiled graph in the form that the arguments choose. `model` is the file that was read; `changed` says
     /// whether the graph differs from it.
@@ -37,15 +44,14 @@ impl Emitted {
     ) -> Result<Emitted, Error> {
         match args.emit(output) {
             Emit::Onnx => {}
-            Emit::Lms | Emit::Mlir
-                if let Some(call) = model.as_ref().and_then(|m| lmsc_onnx::call_of_function(m, graph)) =>
-            {
-                let problem = format!("{call}, and the text forms have no functions");
-                return Err(Error::in_file(Code::Form, args.input.path(), problem)
-                    .with_help("write .onnx, or inline the function, for example with onnx.inliner"));
+            Emit::Lms => {
+                check_calls(model.as_ref(), graph, args.input.path())?;
+                return Ok(Emitted::Text(graph.to_readable(&PrintOptions::default())));
             }
-            Emit::Lms => return Ok(Emitted::Text(graph.to_readable(&PrintOptions::default()))),
-            Emit::Mlir => return Ok(Emitted::Text(mlir(graph, args.input.path())?)),
+            Emit::Mlir => {
+                check_calls(model.as_ref(), graph, args.input.path())?;
+                return Ok(Emitted::Text(mlir(graph, args.input.path())?));
+            }
             form @ (Emit::MlirXla | Emit::MlirIree) => {
                 let write = if form == Emit::MlirXla { lmsc_mlir::xla } else { lmsc_mlir::iree };
                 return Ok(Emitted::Text(

@@ -33,6 +33,7 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     look::print_times(&args.look, &ran, proven_in);
     proof.map_err(differs)?;
     let Some(output) = args.output.as_deref().filter(|&path| path != Path::new("-")) else {
+        emit::check_calls(loaded.model.as_ref(), &loaded.graph, input)?;
         return Ok(loaded.graph.to_readable(&PrintOptions { elide: args.elide, notes: args.notes }));
     };
     let is_changed = ran.iter().any(|ran| ran.outcome.changed);
@@ -79,7 +80,11 @@ fn write(
     (layout, copy_data): (&PrintOptions, bool),
 ) -> Result<(), Error> {
     let Loaded { graph, model, dims, .. } = loaded;
-    let (emit, emitted) = match output.extension().and_then(|extension| extension.to_str()) {
+    let extension = output.extension().and_then(|extension| extension.to_str());
+    if extension != Some("onnx") {
+        emit::check_calls(model.as_ref(), graph, input)?;
+    }
+    let (emit, emitted) = match extension {
         Some("mlir") => (Emit::Mlir, Emitted::Text(emit::mlir(graph, input)?)),
         Some("onnx") => {
             let mut says = emit::origin(dims);

@@ -416,6 +416,21 @@ fn most_resident() -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
 }
 
+/// Whether this process has the test of this name alone; otherwise the test has passed in another one, since the memory of the
+/// tests beside it would count.
+fn is_alone(test: &str) -> bool {
+    const ALONE: &str = "LMSC_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let name = format!("contracts::{test}");
+    let outcome = command.args(["--exact", &name, "--nocapture"]).env(ALONE, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&outcome.stdout) + String::from_utf8_lossy(&outcome.stderr);
+    assert!(outcome.status.success() && said.contains("1 passed"), "{said}");
+    false
+}
+
 /// Everything that is asked about a graph before it runs.
 fn look(graph: &Graph) {
     _ = lmsc_ir::verify(graph).is_ok() && lmsc_onnx::shapes::check(graph).is_ok();
@@ -462,14 +477,7 @@ fn with_other_extents(case: &Case, others: &[&str]) -> Vec<Case> {
 #[cfg(target_os = "linux")]
 fn looking_at_huge_extents_takes_neither_memory_nor_time() {
     const HUGE: [&str; 3] = ["0", "4294967296", "1099511627776"];
-    const ALONE: &str = "LMSC_TEST_ALONE";
-    // In a process of its own, since the memory of the tests beside it would count.
-    if std::env::var_os(ALONE).is_none() {
-        let name = "contracts::looking_at_huge_extents_takes_neither_memory_nor_time";
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        let outcome = command.args(["--exact", name, "--nocapture"]).env(ALONE, "1").output().unwrap();
-        let said = String::from_utf8_lossy(&outcome.stdout) + String::from_utf8_lossy(&outcome.stderr);
-        assert!(outcome.status.success() && said.contains("1 passed"), "{said}");
+    if !is_alone("looking_at_huge_extents_takes_neither_memory_nor_time") {
         return;
     }
     let (mut looked, mut faults, before) = (0, Vec::new(), most_resident());
@@ -496,4 +504,30 @@ fn looking_at_huge_extents_takes_neither_memory_nor_time() {
     let more = most_resident() - before;
     println!("{looked} nodes, {} faults, {} more", faults.len(), Bytes(more));
     assert!(faults.is_empty() && more < 200 << 20 && looked > 1000, "{}", faults.join("\n"));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn folding_a_chain_of_large_constants_takes_little_memory() {
+    if !is_alone("folding_a_chain_of_large_constants_takes_little_memory") {
+        return;
+    }
+    // Of 64 KiB each.
+    let first = vec!["7"; 16384].join(", ");
+    let mut text = format!(
+        "<opset: \"\" = 17>\nchain (float[1] x) => (int32[16384] v1999)\n<int32[16384] c = {{{first}}}, int32[1] one = {{1}}>\n{{\n"
+    );
+    let mut before = "c".to_owned();
+    for at in 0..2000 {
+        writeln!(text, "   [n{at}] int32[16384] v{at} = Add({before}, one)").unwrap();
+        before = format!("v{at}");
+    }
+    let original = Graph::parse(&(text + "}\n")).unwrap();
+    let passes = lmsc_passes::Pipeline::parse("fold-constants").unwrap();
+    let mut graph = original.clone();
+    passes.run(&mut graph, &lmsc_passes::PassCx::default()).unwrap();
+    passes.prove(&original, &graph).unwrap();
+    _ = lmsc_onnx::shapes::check(&graph).is_ok();
+    let most = most_resident();
+    assert!(most < 200 << 20, "{}", Bytes(most));
 }

@@ -16,22 +16,24 @@ pub fn count(number: usize, noun: &str) -> String {
 ///
 /// Whatever reaches a terminal goes through here, so that names in a stranger's model cannot forge what a report says.
 pub fn shown(text: &str) -> Cow<'_, str> {
-    let is_hidden = |c: char| {
-        c.is_control() && c != '\n'
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    if !text.contains(is_hidden) {
+    let is_escaped = |c: char| is_hidden(c) && c != '\n';
+    if !text.contains(is_escaped) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        if is_hidden(c) {
+        if is_escaped(c) {
             shown += &format!("\\u{:04x}", u32::from(c));
         } else {
             shown.push(c);
         }
     }
     Cow::Owned(shown)
+}
+
+/// Whether the character controls a terminal, or the direction or the lines of a text.
+pub(crate) fn is_hidden(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The end of a message about an unknown name: the names that hold it or are spelt like it, or else the known names, of which `many`

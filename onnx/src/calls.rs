@@ -4,7 +4,7 @@ use foldhash::{HashMap, HashMapExt};
 use lmsc_ir::{Graph, LMSC_DOMAIN};
 
 use crate::file::Model;
-use crate::import::recursions;
+use crate::import::faults_of_functions;
 use crate::inline::{Inliner, Renamed, prefix};
 use crate::proto::{
     AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto,
@@ -18,8 +18,9 @@ const MOST_DEPTH: usize = 32;
 
 /// Replaces calls of functions by the nodes of their bodies, also in subgraphs. Returns whether there were any.
 ///
-/// A call stays if its function is written for another version of a domain than the model imports, and if the calls of the model
-/// become too many nodes. All stay in a file that has a plan, whose edges and addresses are about them.
+/// A call stays if its function is written for another version of a domain than the model imports. All stay if one is nested too
+/// deep, or becomes too many nodes: the file that is written would be expanded further where it is read. They also stay in a
+/// file that has a plan, whose edges and addresses are about them, and where a function is not valid, which the import refuses.
 pub fn inline_functions(model: &mut Model) -> bool {
     let proto = &mut model.proto;
     let is_ours = |function: &FunctionProto| function.domain() == LMSC_DOMAIN;
@@ -28,14 +29,14 @@ pub fn inline_functions(model: &mut Model) -> bool {
             node.domain() == LMSC_DOMAIN
                 || node.metadata_props.iter().any(|entry| entry.key().starts_with("ai.lmsc."))
         });
-    if planned || proto.functions.iter().all(is_ours) || !recursions(&proto.functions).is_empty() {
+    if planned || proto.functions.iter().all(is_ours) {
+        return false;
+    }
+    let Some(mut graph) = proto.graph.clone() else { return false };
+    if !faults_of_functions(&proto.functions, &graph).is_empty() {
         return false;
     }
     let functions = std::mem::take(&mut proto.functions);
-    let Some(mut graph) = proto.graph.take() else {
-        proto.functions = functions;
-        return false;
-    };
     let mut calls = Calls {
         functions: functions.iter().filter(|f| !is_ours(f)).map(|f| (function_key(f), f)).collect(),
         imports: proto
@@ -47,9 +48,14 @@ pub fn inline_functions(model: &mut Model) -> bool {
         room: MOST_NODES,
         replaced: false,
         left: false,
+        is_too_large: false,
     };
     calls.expand(&mut graph, 0);
-    let Calls { imports, replaced, left, .. } = calls;
+    let Calls { imports, replaced, left, is_too_large, .. } = calls;
+    if is_too_large {
+        proto.functions = functions;
+        return false;
+    }
     if replaced {
         add_imports(proto, imports);
     }
@@ -78,7 +84,8 @@ fn function_key(function: &FunctionProto) -> Key<'_> {
     (spelled(function.domain()), function.name(), function.overload())
 }
 
-fn spelled(domain: &str) -> &str {
+/// The domain, of whose two names ONNX's own has the empty one here.
+pub(crate) fn spelled(domain: &str) -> &str {
     if domain == "ai.onnx" { "" } else { domain }
 }
 
@@ -101,6 +108,8 @@ struct Calls<'m> {
     replaced: bool,
     /// Whether a call stays.
     left: bool,
+    /// Whether a call is nested too deep, or becomes too many nodes.
+    is_too_large: bool,
 }
 
 impl Calls<'_> {
@@ -121,9 +130,10 @@ impl Calls<'_> {
     ) {
         let key = (spelled(node.domain()), node.op_type(), node.overload());
         let function = self.functions.get(&key).copied();
-        if depth >= MOST_DEPTH {
-            self.left = true;
-            return out.push(node);
+        // Without a function to call, depth does not matter.
+        if self.is_too_large || depth >= MOST_DEPTH && (function.is_some() || has_subgraph(&node)) {
+            self.is_too_large = true;
+            return;
         }
         for attribute in &mut node.attribute {
             for graph in attribute.g.as_deref_mut().into_iter().chain(&mut attribute.graphs) {
@@ -133,7 +143,11 @@ impl Calls<'_> {
         let Some(function) = function else { return out.push(node) };
         // Declarations are copied with each call, too.
         let size = function.node.len() + function.value_info.len();
-        if self.room < size || !self.imports_agree(&function.opset_import) {
+        if self.room < size {
+            self.is_too_large = true;
+            return;
+        }
+        if !self.imports_agree(&function.opset_import) {
             self.left = true;
             return out.push(node);
         }
@@ -169,6 +183,10 @@ impl Calls<'_> {
         self.imports.extend(new);
         true
     }
+}
+
+fn has_subgraph(node: &NodeProto) -> bool {
+    node.attribute.iter().any(|attribute| attribute.g.is_some() || !attribute.graphs.is_empty())
 }
 
 /// The nodes of the function, with the attributes of the call.

@@ -1005,3 +1005,65 @@ fn order_names_and_cycles_stay_linear() {
         assert!(took.as_secs() < 10, "{took:?}");
     }
 }
+
+/// A function of the domain `my`, if it has no other before its name.
+fn function(name: &str, inputs: &[&str], nodes: &[&str], output: &str) -> FunctionProto {
+    let (domain, name) = name.rsplit_once('.').unwrap_or(("my", name));
+    let version = |domain: &str, version| OperatorSetIdProto {
+        domain: Some(domain.to_owned()),
+        version: Some(version),
+    };
+    FunctionProto {
+        name: Some(name.to_owned()),
+        domain: Some(domain.to_owned()),
+        input: inputs.iter().map(|&name| name.to_owned()).collect(),
+        output: vec![output.to_owned()],
+        node: nodes.iter().map(|text| node(text)).collect(),
+        opset_import: vec![version("", 17), version("my", 1)],
+        ..FunctionProto::default()
+    }
+}
+
+#[test]
+fn calls_that_do_not_go_with_their_functions_are_refused() {
+    let relu = || function("F", &["a"], &["n: Relu(a) -> b"], "b");
+    let refused = |call: &str, functions: Vec<FunctionProto>, attributes: usize, why: &str| {
+        let mut model = model(graph(&[("x", "float[4]")], &["t: Neg(x) -> t", call], &["y"]));
+        let twice = AttributeProto {
+            name: Some("at".to_owned()),
+            i: Some(1),
+            r#type: Some(AttributeType::Int as i32),
+            ..AttributeProto::default()
+        };
+        model.proto.graph.as_mut().unwrap().node[1].attribute = vec![twice; attributes];
+        model.proto.functions = functions;
+        assert!(!lmsc_onnx::inline_functions(&mut model), "{why}");
+        let said = import(&model, &Dims::none()).unwrap_err().message().to_string();
+        assert!(said.contains(why), "{said}");
+    };
+    refused("c: my.F(x) -> y", vec![relu(), relu()], 0, "function my.F is defined twice");
+    refused("c: my.F(x, x) -> y", vec![relu()], 0, "node `c` (my.F) has 2 operands, and its function has 1");
+    refused("c: my.F(x) -> y, z", vec![relu()], 0, "node `c` (my.F) has 2 results, and its function has 1");
+    refused("c: my.F(x) -> y", vec![relu()], 2, "node `c` (my.F) gives its function attribute `at` twice");
+    let outer = function("F", &["a"], &["n: Add(a, t) -> b"], "b");
+    refused("c: my.F(x) -> y", vec![outer], 0, "function my.F reads `t`, which is none of its inputs");
+    let standard = function(".Relu", &["a"], &["n: Neg(a) -> b"], "b");
+    refused("c: Relu(x) -> y", vec![standard], 0, "function Relu has the name of an operator of ONNX");
+}
+
+/// If the outer calls alone were replaced, the file that is written would be expanded further where it is read.
+#[test]
+fn calls_stay_where_one_is_nested_too_deep() {
+    let mut model = model(graph(&[("x", "float[4]")], &["c: my.F40(x) -> y"], &["y"]));
+    model.proto.functions = vec![function("F0", &["a"], &["n: Relu(a) -> b"], "b")];
+    for level in 1..=40 {
+        let call = format!("n: my.F{}(a) -> b", level - 1);
+        model.proto.functions.push(function(&format!("F{level}"), &["a"], &[&call], "b"));
+    }
+    let before = model.proto.clone();
+    assert!(!lmsc_onnx::inline_functions(&mut model));
+    assert_eq!(model.proto, before);
+    model.proto.graph.as_mut().unwrap().node[0].op_type = Some("F20".to_owned());
+    assert!(lmsc_onnx::inline_functions(&mut model));
+    assert_eq!(model.proto.graph.unwrap().node[0].op_type(), "Relu");
+}

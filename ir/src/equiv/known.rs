@@ -16,21 +16,53 @@ const MOST_COMPUTED: u64 = 2 * crate::Constants::MOST_COMPUTED.0;
 /// The values that are known, by value.
 #[derive(Default)]
 pub(super) struct Known {
-    data: Vec<Option<Data>>,
+    tensors: Vec<Option<Stored>>,
 }
 
-/// A tensor of integers.
-#[derive(Clone)]
+/// A tensor that is known, as the bytes of its type: all of a graph are in memory at once.
+struct Stored {
+    dims: Vec<usize>,
+    /// The bytes of an element.
+    width: usize,
+    data: Data,
+}
+
+/// The tensor that a node computes, in the numbers that are computed with.
 struct Integers {
     dims: Vec<usize>,
     elements: Vec<i128>,
 }
 
+impl Stored {
+    fn bytes(&self) -> &[u8] {
+        match &self.data {
+            Data::Inline(bytes) => bytes,
+            _ => &[],
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.bytes().len() / self.width
+    }
+
+    fn at(&self, index: usize) -> i128 {
+        number(&self.bytes()[index * self.width..][..self.width])
+    }
+
+    fn elements(&self) -> impl Iterator<Item = i128> {
+        self.bytes().chunks_exact(self.width).map(number)
+    }
+
+    fn to_integers(&self) -> Integers {
+        Integers { dims: self.dims.clone(), elements: self.elements().collect() }
+    }
+}
+
 impl Known {
     pub(super) fn of(graph: &Graph) -> Known {
         let shapes_vary = shapes_that_vary(graph);
-        let mut tensors: Vec<Option<Integers>> = vec![None; graph.value_capacity()];
-        let mut data: Vec<Option<Data>> = vec![None; graph.value_capacity()];
+        let mut tensors: Vec<Option<Stored>> = Vec::new();
+        tensors.resize_with(graph.value_capacity(), || None);
         let updated = graph.variables();
         let mut is_input = vec![false; graph.value_capacity()];
         graph.inputs.iter().for_each(|input| is_input[input.as_u32() as usize] = true);
@@ -38,9 +70,7 @@ impl Known {
             let is_fixed =
                 updated.binary_search(&stored.value).is_err() && !is_input[stored.value.as_u32() as usize];
             if is_fixed && let Some(ty) = graph.value(stored.value).ty.as_tensor() {
-                tensors[stored.value.as_u32() as usize] = decoded(ty, &stored.data);
-                data[stored.value.as_u32() as usize] =
-                    tensors[stored.value.as_u32() as usize].as_ref().map(|_| stored.data.clone());
+                tensors[stored.value.as_u32() as usize] = stored_as(ty, &stored.data);
             }
         }
         let mut room = MOST_COMPUTED;
@@ -53,14 +83,13 @@ impl Known {
             let evaluation = Evaluation { graph, node, tensors: &tensors, shapes_vary: &shapes_vary };
             let found = evaluation.result().filter(|found| fits(ty, found));
             room -= found.as_ref().map_or(0, |_| bytes.0);
-            data[result.as_u32() as usize] = found.as_ref().map(|found| encoded(ty, found));
-            tensors[result.as_u32() as usize] = found;
+            tensors[result.as_u32() as usize] = found.map(|found| encoded(ty, found));
         }
-        Known { data }
+        Known { tensors }
     }
 
     pub(super) fn get(&self, value: ValueId) -> Option<&Data> {
-        self.data.get(value.as_u32() as usize)?.as_ref()
+        Some(&self.tensors.get(value.as_u32() as usize)?.as_ref()?.data)
     }
 
     /// Whether a node computes the value, and it is known.
@@ -109,7 +138,7 @@ fn shapes_that_vary(graph: &Graph) -> Vec<bool> {
 struct Evaluation<'a> {
     graph: &'a Graph,
     node: &'a Node,
-    tensors: &'a [Option<Integers>],
+    tensors: &'a [Option<Stored>],
     shapes_vary: &'a [bool],
 }
 
@@ -125,7 +154,7 @@ impl Evaluation<'_> {
                 let mut extents = self.extents(0)?.into_iter();
                 Some(scalar(extents.try_fold(1i128, i128::checked_mul)?))
             }
-            "Identity" | "Cast" => self.tensor(0).cloned(),
+            "Identity" | "Cast" => Some(self.tensor(0)?.to_integers()),
             // The elements keep their order: the declared extents are those of the result.
             "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" => self.reshaped(),
             "Neg" => self.each(|a| -a),
@@ -146,16 +175,14 @@ impl Evaluation<'_> {
         self.node.operands.get(index).copied().flatten()
     }
 
-    fn tensor(&self, index: usize) -> Option<&Integers> {
+    fn tensor(&self, index: usize) -> Option<&Stored> {
         self.tensors[self.value(index)?.as_u32() as usize].as_ref()
     }
 
     /// The only element of the operand.
     fn number(&self, index: usize) -> Option<i128> {
-        match &self.tensor(index)?.elements[..] {
-            &[one] => Some(one),
-            _ => None,
-        }
+        let tensor = self.tensor(index)?;
+        (tensor.len() == 1).then(|| tensor.at(0))
     }
 
     /// The extents of the operand, if they are the same in every step.
@@ -170,7 +197,7 @@ impl Evaluation<'_> {
     fn constant(&self) -> Option<Integers> {
         let [(name, attribute)] = &self.node.attributes[..] else { return None };
         match (&**name, attribute) {
-            ("value", Attr::Tensor(ty, data)) => decoded(ty, data),
+            ("value", Attr::Tensor(ty, data)) => Some(stored_as(ty, data)?.to_integers()),
             ("value_int", &Attr::Int(value)) => Some(scalar(value.into())),
             ("value_ints", Attr::Ints(values)) => Some(list(values.iter().map(|&v| v.into()).collect())),
             _ => None,
@@ -194,12 +221,12 @@ impl Evaluation<'_> {
     fn reshaped(&self) -> Option<Integers> {
         let &[Some(result)] = &self.node.results[..] else { return None };
         let dims = usizes(&self.graph.value(result).ty.as_tensor()?.dims)?;
-        Some(Integers { dims, elements: self.tensor(0)?.elements.clone() })
+        Some(Integers { dims, elements: self.tensor(0)?.elements().collect() })
     }
 
     fn each(&self, compute: impl Fn(i128) -> i128) -> Option<Integers> {
-        let Integers { dims, elements } = self.tensor(0)?;
-        Some(Integers { dims: dims.clone(), elements: elements.iter().map(|&a| compute(a)).collect() })
+        let operand = self.tensor(0)?;
+        Some(Integers { dims: operand.dims.clone(), elements: operand.elements().map(compute).collect() })
     }
 
     /// The operator on each pair of elements, with extents of 1 repeated.
@@ -207,7 +234,7 @@ impl Evaluation<'_> {
         let ([a, b], 2) = ([self.tensor(0)?, self.tensor(1)?], self.node.operands.len()) else { return None };
         let rank = a.dims.len().max(b.dims.len());
         let extent =
-            |of: &Integers, axis: usize| (axis + of.dims.len()).checked_sub(rank).map_or(1, |i| of.dims[i]);
+            |of: &Stored, axis: usize| (axis + of.dims.len()).checked_sub(rank).map_or(1, |i| of.dims[i]);
         let mut dims = Vec::with_capacity(rank);
         for axis in 0..rank {
             dims.push(match (extent(a, axis), extent(b, axis)) {
@@ -217,7 +244,7 @@ impl Evaluation<'_> {
             });
         }
         let count = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).filter(|&n| n <= MOST_BYTES)?;
-        let place = |of: &Integers, at: usize| {
+        let place = |of: &Stored, at: usize| {
             let (mut rest, mut stride, mut place) = (at, 1, 0);
             for axis in (0..rank).rev() {
                 let (coordinate, own) = (rest % dims[axis], extent(of, axis));
@@ -227,7 +254,7 @@ impl Evaluation<'_> {
             }
             place
         };
-        let element = |at: usize| compute(a.elements[place(a, at)], b.elements[place(b, at)]);
+        let element = |at: usize| compute(a.at(place(a, at)), b.at(place(b, at)));
         let elements = (0..count).map(element).collect::<Option<Vec<_>>>()?;
         Some(Integers { dims, elements })
     }
@@ -236,28 +263,28 @@ impl Evaluation<'_> {
         let mut elements = Vec::new();
         for index in 0..self.node.operands.len() {
             let part = self.tensor(index).filter(|part| part.dims.len() == 1)?;
-            if elements.len() + part.elements.len() > MOST_BYTES {
+            if elements.len() + part.len() > MOST_BYTES {
                 return None;
             }
-            elements.extend_from_slice(&part.elements);
+            elements.extend(part.elements());
         }
         Some(list(elements))
     }
 
     fn gathered(&self) -> Option<Integers> {
         let (from, at) = (self.tensor(0).filter(|from| from.dims.len() == 1)?, self.tensor(1)?);
-        let length = from.elements.len() as i128;
-        let element = |&at: &i128| {
+        let length = from.len() as i128;
+        let element = |at: i128| {
             let at = if at < 0 { at + length } else { at };
-            (0..length).contains(&at).then(|| from.elements[at as usize])
+            (0..length).contains(&at).then(|| from.at(at as usize))
         };
-        let elements = at.elements.iter().map(element).collect::<Option<Vec<_>>>()?;
+        let elements = at.elements().map(element).collect::<Option<Vec<_>>>()?;
         Some(Integers { dims: at.dims.clone(), elements })
     }
 
     fn sliced(&self) -> Option<Integers> {
         let from = self.tensor(0).filter(|from| from.dims.len() == 1)?;
-        let length = from.elements.len() as i128;
+        let length = from.len() as i128;
         let given = |index: usize, otherwise: i128| match self.value(index) {
             Some(_) => self.number(index),
             None => Some(otherwise),
@@ -267,7 +294,7 @@ impl Evaluation<'_> {
         }
         let clamped = |at: i128| if at < 0 { (at + length).max(0) } else { at.min(length) };
         let (start, end) = (clamped(self.number(1)?), clamped(self.number(2)?));
-        Some(list((start..end).map(|at| from.elements[at as usize]).collect()))
+        Some(list((start..end).map(|at| from.at(at as usize)).collect()))
     }
 }
 
@@ -283,8 +310,14 @@ fn usizes(dims: &[u64]) -> Option<Vec<usize>> {
     dims.iter().map(|&extent| usize::try_from(extent).ok()).collect()
 }
 
-/// The integers in these bytes.
-fn decoded(ty: &TensorType, data: &Data) -> Option<Integers> {
+/// The integer in little-endian bytes.
+fn number(bytes: &[u8]) -> i128 {
+    let sign = if bytes.last().is_some_and(|&last| last >= 0x80) { -1 } else { 0i128 };
+    bytes.iter().rev().fold(sign, |number, &byte| number << 8 | i128::from(byte))
+}
+
+/// The bytes as a tensor of integers, if they are one.
+fn stored_as(ty: &TensorType, data: &Data) -> Option<Stored> {
     let Data::Inline(bytes) = data else { return None };
     let width = match ty.element {
         ElementType::Int64 => 8,
@@ -294,11 +327,7 @@ fn decoded(ty: &TensorType, data: &Data) -> Option<Integers> {
     if bytes.len() > MOST_BYTES || ty.byte_size().map(|size| size.0) != Some(bytes.len() as u64) {
         return None;
     }
-    let element = |chunk: &[u8]| {
-        let sign = if chunk[width - 1] >= 0x80 { -1 } else { 0i128 };
-        chunk.iter().rev().fold(sign, |number, &byte| number << 8 | i128::from(byte))
-    };
-    Some(Integers { dims: usizes(&ty.dims)?, elements: bytes.chunks_exact(width).map(element).collect() })
+    Some(Stored { dims: usizes(&ty.dims)?, width, data: data.clone() })
 }
 
 /// Whether the type is that of the tensor, and holds each of its elements.
@@ -318,9 +347,9 @@ fn fits(ty: &TensorType, found: &Integers) -> bool {
         && found.elements.iter().all(|element| range.contains(element))
 }
 
-fn encoded(ty: &TensorType, found: &Integers) -> Data {
+fn encoded(ty: &TensorType, found: Integers) -> Stored {
     let width = if ty.element == ElementType::Int64 { 8 } else { 4 };
     let bytes: Vec<u8> =
         found.elements.iter().flat_map(|element| element.to_le_bytes().into_iter().take(width)).collect();
-    Data::Inline(bytes.into())
+    Stored { dims: found.dims, width, data: Data::Inline(bytes.into()) }
 }

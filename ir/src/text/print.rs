@@ -430,7 +430,7 @@ fn quoted(out: &mut String, bytes: &[u8]) {
                 '"' => out.push_str("\\\""),
                 '\\' => out.push_str("\\\\"),
                 '\n' => out.push_str("\\n"),
-                c if c.is_control() => {
+                c if crate::words::is_hidden(c) => {
                     let mut buffer = [0; 4];
                     c.encode_utf8(&mut buffer).bytes().for_each(|b| push(out, format_args!("\\x{b:02x}")));
                 }

@@ -117,3 +117,12 @@ fn printed_text_reads_back_unless_it_is_elided() {
     );
     assert!(Graph::parse(&elided).is_err());
 }
+
+#[test]
+fn names_cannot_change_the_direction_or_the_lines_of_a_text() {
+    let mut graph = Graph::new("g");
+    graph.add_node(crate::Node::new("a\u{202e}b\u{2028}c", crate::Op::new("", "F")), [None::<(&str, _, _)>]);
+    let text = graph.to_text();
+    assert!(text.contains(r#"["a\xe2\x80\xaeb\xe2\x80\xa8c"]"#), "{text}");
+    assert_eq!(Graph::parse(&text).unwrap().to_text(), text);
+}

@@ -31,7 +31,6 @@ use crate::proto::{GraphProto, NodeProto, TensorProto};
 use crate::{addresses, key, shapes};
 
 use bodies::Breaches;
-pub(crate) use bodies::recursions;
 use build::Build;
 pub use dims::Dims;
 use error::{Errors, NEWEST_IR};
@@ -40,6 +39,7 @@ pub(crate) use names::inner_names;
 pub(crate) use read::declaration;
 use resolve::Resolved;
 pub use sizes::symbolic;
+pub(crate) use standard::faults_of_functions;
 
 /// The graph of a model, and the faults of the file that do not prevent its use.
 #[derive(Clone, Debug)]

@@ -1,11 +1,13 @@
 //! Rules of ONNX's standard that no other part of the import depends on.
 
-use foldhash::{HashSet, HashSetExt};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use super::error::Errors;
 use super::{ImportError, bodies, op_name};
+use crate::calls::spelled;
 use crate::file::Model;
-use crate::proto::{GraphProto, NodeProto};
+use crate::proto::{FunctionProto, GraphProto, NodeProto};
+use crate::{LMSC_DOMAIN, shapes};
 
 const AGAIN: &str = "export the model again";
 
@@ -40,8 +42,8 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
             "list each output once; a copy of it is an `Identity` node",
         );
     }
-    for how in bodies::recursions(&model.proto.functions) {
-        push(how, "a function may not call itself, not even through others: export the model without it");
+    for (what, help) in faults_of_functions(&model.proto.functions, graph) {
+        push(what, help);
     }
     let mut nodes: Vec<&NodeProto> = graph.node.iter().collect();
     nodes.extend(model.proto.functions.iter().flat_map(|function| &function.node));
@@ -56,4 +58,98 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
             nodes.extend(graphs.flat_map(|graph: &GraphProto| &graph.node));
         }
     }
+}
+
+/// The faults of the model's own functions and of the calls of them, each with its advice. No call is replaced by the body of a function
+/// where there is one.
+pub(crate) fn faults_of_functions(all: &[FunctionProto], graph: &GraphProto) -> Vec<(String, &'static str)> {
+    let mut faults: Vec<(String, &'static str)> = Vec::new();
+    for how in bodies::recursions(all) {
+        faults.push((
+            how,
+            "a function may not call itself, not even through others: export the model without it",
+        ));
+    }
+    let mut functions = HashMap::new();
+    for function in all.iter().filter(|function| function.domain() != LMSC_DOMAIN) {
+        let (domain, name) = (spelled(function.domain()), function.name());
+        let shown = if domain.is_empty() { name.to_owned() } else { format!("{domain}.{name}") };
+        if functions.insert((domain, name, function.overload()), function).is_some() {
+            faults.push((format!("function {shown} is defined twice"), "give each function its own name"));
+        }
+        if domain.is_empty() && shapes::is_known(name) {
+            let what = format!(
+                "function {shown} has the name of an operator of ONNX: which of both is meant is not defined"
+            );
+            faults.push((what, "give the function its own domain or name"));
+        }
+        if let Some(name) = read_from_outside(function) {
+            let what = format!(
+                "function {shown} reads `{name}`, which is none of its inputs, and none of its nodes defines it"
+            );
+            faults.push((what, "a function reads its inputs alone: correct it, or export the model again"));
+        }
+    }
+    let mut nodes: Vec<&NodeProto> = graph.node.iter().chain(all.iter().flat_map(|it| &it.node)).collect();
+    while let Some(node) = nodes.pop() {
+        nodes.extend(subgraphs(node).flat_map(|graph| &graph.node));
+        let key = (spelled(node.domain()), node.op_type(), node.overload());
+        if let Some(fault) = functions.get(&key).and_then(|function| fault_of_call(node, function)) {
+            let result = node.output.first().map_or("", |name| name);
+            let called = if node.name().is_empty() { result } else { node.name() };
+            faults.push((format!("node `{called}` ({}) {fault}", op_name(node)), AGAIN));
+        }
+    }
+    faults
+}
+
+fn subgraphs(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
+    node.attribute.iter().flat_map(|attribute| attribute.g.as_deref().into_iter().chain(&attribute.graphs))
+}
+
+/// The fault of a call that does not go with its function.
+fn fault_of_call(call: &NodeProto, function: &FunctionProto) -> Option<String> {
+    for (word, given, of) in [
+        ("operands", call.input.len(), function.input.len()),
+        ("results", call.output.len(), function.output.len()),
+    ] {
+        if given > of {
+            return Some(format!("has {given} {word}, and its function has {of}"));
+        }
+    }
+    let mut names = HashSet::with_capacity(call.attribute.len());
+    let twice = call.attribute.iter().find(|attribute| !names.insert(attribute.name()))?;
+    Some(format!("gives its function attribute `{}` twice", twice.name()))
+}
+
+/// A name that the function's nodes read, and that neither an input nor a node defines.
+fn read_from_outside(function: &FunctionProto) -> Option<&str> {
+    let mut own: HashSet<&str> = function.input.iter().map(|name| &**name).collect();
+    own.extend(function.node.iter().flat_map(|node| &node.output).map(|name| &**name));
+    read_from_outside_of(&function.node, &mut vec![own])
+}
+
+/// The first name that the nodes read and that none of the scopes has. The depth is that of the file's messages, which is limited.
+fn read_from_outside_of<'m>(nodes: &'m [NodeProto], scopes: &mut Vec<HashSet<&'m str>>) -> Option<&'m str> {
+    for node in nodes {
+        let unknown = |name: &&str| !name.is_empty() && !scopes.iter().any(|scope| scope.contains(name));
+        if let Some(name) = node.input.iter().map(|name| &**name).find(unknown) {
+            return Some(name);
+        }
+        for graph in subgraphs(node) {
+            let mut own: HashSet<&str> = graph.input.iter().map(|input| input.name()).collect();
+            own.extend(graph.initializer.iter().map(|tensor| tensor.name()));
+            own.extend(
+                graph.sparse_initializer.iter().filter_map(|tensor| Some(tensor.values.as_ref()?.name())),
+            );
+            own.extend(graph.node.iter().flat_map(|node| &node.output).map(|name| &**name));
+            scopes.push(own);
+            let found = read_from_outside_of(&graph.node, scopes);
+            scopes.pop();
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+    None
 }

@@ -8,8 +8,9 @@ use super::{
     ANY_VERSION, Const, Declared, Fact, Operand, Producer, Query, ShapeError, Wanted, adheres, infer,
 };
 
-/// Maximum number of elements of all constants together; beyond it, only tiny ones are kept.
-const MOST_ELEMENTS: u64 = 1 << 24;
+/// Maximum number of elements of all constants together, which take 32 MiB; beyond it, only tiny ones are kept. Arithmetic on
+/// shapes of a hundred thousand nodes has about a tenth of it.
+const MOST_ELEMENTS: u64 = 1 << 22;
 
 /// The elements of every value of `graph` that shapes may be computed from, by value.
 pub fn constants(graph: &Graph) -> Vec<Option<Const>> {

@@ -265,6 +265,11 @@ pub fn operators() -> Vec<(&'static str, &'static str)> {
     table::operators().into_iter().map(|(domain, name, _)| (domain, name)).collect()
 }
 
+/// Whether ONNX's own operator of this name has a rule.
+pub(crate) fn is_known(name: &str) -> bool {
+    table::row(&lmsc_ir::Op::new("", name)).is_some()
+}
+
 /// Every operator that has a rule, as (domain, name, first version, its contract), sorted; [`NEWEST`] has the newest versions.
 pub fn contracts() -> Vec<(&'static str, &'static str, i64, &'static str)> {
     let row = |(domain, name, contract): (&'static str, &'static str, &'static str)| {
