@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use lmsc_ir::{Graph, NodeId, Op, TensorType, ops};
 
-use crate::export::{NewNames, data_type};
+use crate::new_names::NewNames;
 use crate::proto::{GraphProto, NodeProto, TensorProto};
+use crate::shapes::data_type;
 use crate::{key, set_metadata};
 
 /// The zeros that the nodes of a file write over: nodes share those of one type.

@@ -9,6 +9,7 @@ use crate::inline::{Inliner, Renamed, prefix};
 use crate::proto::{
     AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto,
 };
+use crate::spelling::spelled;
 use crate::{import_opset, key};
 
 /// Maximum number of nodes and declarations that all calls of a model may become.
@@ -82,11 +83,6 @@ type Key<'m> = (&'m str, &'m str, &'m str);
 
 fn function_key(function: &FunctionProto) -> Key<'_> {
     (spelled(function.domain()), function.name(), function.overload())
-}
-
-/// The domain, of whose two names ONNX's own has the empty one here.
-pub(crate) fn spelled(domain: &str) -> &str {
-    if domain == "ai.onnx" { "" } else { domain }
 }
 
 fn add_imports(proto: &mut ModelProto, imports: HashMap<String, i64>) {

@@ -11,29 +11,20 @@ use lmsc_ir::{Advice, Attr, Data, ElementType, Graph, Node, NodeId, Place, Tenso
 
 use crate::aside::Scratch;
 use crate::file::Model;
-use crate::functions::{CONTROL_OPERANDS, Ours};
+use crate::functions::{CONTROL_OPERANDS, HOST_LAYER, Ours, SwapForm};
 use crate::import::{Dims, declaration};
+use crate::new_names::NewNames;
 use crate::proto::{
     AttributeProto, AttributeType, Dimension, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
     StringStringEntryProto, TensorProto, TensorShapeProto, TensorType as TensorTypeProto, TypeProto,
     ValueInfoProto,
 };
+use crate::shapes::data_type;
 use crate::state::is_copy;
 use crate::{
     IR_WITH_FUNCTIONS, IR_WITH_NODE_METADATA, LMSC_DOMAIN, addresses, copy, import_opset, kept, key,
     set_metadata, shapes, state, update,
 };
-
-/// The form in which swaps are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SwapForm {
-    /// As calls of model-local functions `ai.lmsc::SwapOut` and `ai.lmsc::SwapIn` whose body is `Identity`: every runtime
-    /// computes the same result, and one that knows the domain can execute them as copies.
-    #[default]
-    Function,
-    /// As operators that copy their operand and that ONNX Runtime's optimizer does not remove, with the placement in `layer_ann`.
-    Ort,
-}
 
 /// Why a graph cannot be written as ONNX.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,9 +50,6 @@ impl Advice for ExportError {
         vec!["start from the .onnx file, or write text (-o x.lms)".to_owned()]
     }
 }
-
-/// The layer of ONNX Runtime that copies to the host are assigned to.
-pub(crate) const HOST_LAYER: &str = "lms_host";
 
 /// The model of the graph, its nodes in the graph's order.
 ///
@@ -205,29 +193,6 @@ struct Exporter<'a> {
     called: BTreeSet<Ours>,
     scratch: Scratch,
     new_names: NewNames<'a>,
-}
-
-/// Names of values that are in the file and not in the graph.
-pub(crate) struct NewNames<'g> {
-    graph: &'g Graph,
-    taken: HashSet<String>,
-}
-
-impl<'g> NewNames<'g> {
-    pub(crate) fn of(graph: &'g Graph) -> NewNames<'g> {
-        NewNames { graph, taken: HashSet::new() }
-    }
-
-    /// A name that begins with `base`, that nothing in the graph has, and that is returned only once.
-    pub(crate) fn value(&mut self, base: &str) -> String {
-        let mut name = self.graph.fresh_value_name(base).to_string();
-        let mut number = 1;
-        while !self.taken.insert(name.clone()) {
-            number += 1;
-            name = self.graph.fresh_value_name(&format!("{base}_{number}")).to_string();
-        }
-        name
-    }
 }
 
 impl Exporter<'_> {
@@ -622,12 +587,6 @@ fn attribute(name: &str, attr: &Attr) -> Result<AttributeProto, ExportError> {
     };
     proto.r#type = Some(kind as i32);
     Ok(proto)
-}
-
-/// The code of ONNX's `DataType` for the element type.
-pub(crate) fn data_type(element: ElementType) -> i32 {
-    let code = (1..=64).find(|&code| crate::shapes::element_type(code) == Some(element));
-    code.expect("every element type has a code") as i32
 }
 
 #[cfg(test)]

@@ -6,7 +6,21 @@ use crate::proto::{
     AttributeProto, AttributeType, FunctionProto, ModelProto, NodeProto, OperatorSetIdProto,
     StringStringEntryProto,
 };
-use crate::{LMSC_DOMAIN, SwapForm, copy, key};
+use crate::{LMSC_DOMAIN, copy, key};
+
+/// The form in which swaps are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SwapForm {
+    /// As calls of model-local functions `ai.lmsc::SwapOut` and `ai.lmsc::SwapIn` whose body is `Identity`: every runtime
+    /// computes the same result, and one that knows the domain can execute them as copies.
+    #[default]
+    Function,
+    /// As operators that copy their operand and that ONNX Runtime's optimizer does not remove, with the placement in `layer_ann`.
+    Ort,
+}
+
+/// The layer of ONNX Runtime that copies to the host are assigned to.
+pub(crate) const HOST_LAYER: &str = "lms_host";
 
 /// Number of control operands of `ai.lmsc::SwapIn`, in addition to its tensor.
 pub(crate) const CONTROL_OPERANDS: usize = 8;
@@ -189,7 +203,7 @@ fn range(ours: Ours, form: SwapForm, model: &ModelProto) -> FunctionProto {
                     copy::spell_list(&mut copy, 0);
                     copy.metadata_props.push(StringStringEntryProto {
                         key: Some(key::LAYER.to_owned()),
-                        value: Some(crate::export::HOST_LAYER.to_owned()),
+                        value: Some(HOST_LAYER.to_owned()),
                     });
                 }
             }

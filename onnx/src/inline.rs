@@ -6,13 +6,13 @@ use foldhash::{HashMap, HashSet, HashSetExt};
 use lmsc_ir::TensorType;
 
 use crate::Dims;
-use crate::export::data_type;
 use crate::file::Model;
 use crate::import::{Decided, decided};
 use crate::proto::{
     AttributeProto, AttributeType, DataType, GraphProto, NodeProto, SparseTensorProto, TensorProto,
     ValueInfoProto,
 };
+use crate::shapes::data_type;
 
 /// Maximum number of nodes that all loops of a model may become. Planning takes seconds for ten thousand nodes.
 const MOST_NODES: usize = 10_000;

@@ -8,7 +8,7 @@
 use foldhash::{HashMap, HashSet};
 use lmsc_ir::{Graph, LMSC_DOMAIN, NodeId, ValueId};
 
-use crate::export::NewNames;
+use crate::new_names::NewNames;
 use crate::proto::{GraphProto, NodeProto};
 use crate::update::Uses;
 use crate::{copy, key, set_metadata};

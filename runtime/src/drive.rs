@@ -9,7 +9,7 @@ use lmsc_kernels::kernel::StepContext;
 use super::device::Device;
 use super::meter::Meter;
 use super::progress::{Progress, StopOnPanic, Stopped};
-use super::session::{RunError, StepObserver, Turn, Unobserved};
+use super::turn::{RunError, StepObserver, Turn, Unobserved};
 use super::{Event, Measurements};
 
 /// The steps to run.

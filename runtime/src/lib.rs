@@ -17,6 +17,7 @@ mod progress;
 mod recent;
 mod rehearse;
 mod session;
+mod turn;
 
 use std::time::Duration;
 
@@ -26,9 +27,8 @@ pub use chunks::{Fragmentation, Settled};
 pub use kernels::{NotReady, Unready, workspaces};
 pub use recent::Recent;
 pub use rehearse::Rehearsal;
-pub use session::{
-    DeviceBytes, DeviceSession, HostSession, RunError, StepObserver, TimedLaunch, Turn, Unobserved,
-};
+pub use session::{DeviceBytes, DeviceSession, HostSession, TimedLaunch};
+pub use turn::{RunError, StepObserver, Turn, Unobserved};
 
 /// Bandwidth between the two memories of the host, each direction by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,16 @@
 use super::is_name_char;
-use super::parse::ParseError;
+
+/// The place and the reason of a syntax error in the text form.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{column}: {message}")]
+pub struct ParseError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in bytes, from 1.
+    pub column: usize,
+    /// The error and the correct form.
+    pub message: String,
+}
 
 /// One token. A name may be bare or quoted; only a bare one can be a keyword.
 #[derive(Clone, Debug, PartialEq)]

@@ -23,7 +23,7 @@ mod lex;
 mod parse;
 mod print;
 
-pub use parse::ParseError;
+pub use lex::ParseError;
 pub use print::PrintOptions;
 
 use crate::Graph;

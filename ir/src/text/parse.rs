@@ -3,23 +3,11 @@ use std::str::FromStr;
 use half::{bf16, f16};
 use smallvec::SmallVec;
 
-use super::lex::{Lexer, Token};
+use super::lex::{Lexer, ParseError, Token};
 use crate::{
     Attr, Bytes, Data, Def, Digest, ElementType, Float, Graph, Name, Node, NodeId, Op, Place, TensorType,
     Type, Update, Value, ValueId, Workspace,
 };
-
-/// The place and the reason of a syntax error in the text form.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{line}:{column}: {message}")]
-pub struct ParseError {
-    /// Line, from 1.
-    pub line: usize,
-    /// Column in bytes, from 1.
-    pub column: usize,
-    /// The error and the correct form.
-    pub message: String,
-}
 
 type Parsed<T> = Result<T, ParseError>;
 

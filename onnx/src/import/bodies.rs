@@ -9,14 +9,13 @@ use lmsc_ir::{Attr, LMSC_DOMAIN, Name, Op, Type};
 use prost::Message;
 
 use super::error::Errors;
+use super::limits::MOST_DEPTH;
 use super::read::{declaration, read_attribute, read_tensor, sparse_name, sparse_type};
-use super::{domain, op_name};
 use crate::file::Model;
 use crate::proto::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, ValueInfoProto};
 use crate::shapes::{self, Const, Declared, Fact, Operand, Query, Refusal, ShapeError, Wanted};
+use crate::spelling::{domain, op_name};
 
-/// Maximum nesting of subgraphs and functions that is followed.
-pub(super) const MOST_DEPTH: usize = 32;
 /// Maximum number of nodes of function bodies and branches that are visited, repeated visits included; large items count more.
 const MOST_STEPS: u64 = 1_000_000;
 /// Constants of a body are read again with every call: this number of bytes counts as a node.

@@ -8,20 +8,20 @@ use smallvec::SmallVec;
 
 use super::bodies::Around;
 use super::error::Errors;
+use super::limits::MOST_SEQUENCE_ELEMENTS;
+use super::names::Extra;
 use super::names::inner_names;
 use super::read::{
     declaration, dense, no_tensor, read_attribute, read_tensor, sparse_name, typed_input, unknown_element,
 };
-use super::resolve::{Extra, NONE, Resolved, Source};
+use super::resolve::{NONE, Resolved, Source};
 use super::sizes::Found;
-use super::{Constancy, Decided, ImportError, domain, op_name};
+use super::{Constancy, Decided, ImportError};
 use crate::key;
 use crate::proto::{FunctionProto, TypeProto, TypeValue};
 use crate::shapes::{self, Const, Constants, Fact, Query, ShapeError, Wanted, operands, producer};
+use crate::spelling::{domain, op_name};
 use crate::values::fixed_values;
-
-/// Maximum number of elements of all sequences of the graph together.
-pub(super) const MOST_SEQUENCE_ELEMENTS: usize = 1 << 22;
 
 /// An operator of the file, with the facts that do not change from node to node.
 #[derive(Clone)]

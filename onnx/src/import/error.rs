@@ -6,8 +6,7 @@ use std::fmt;
 use lmsc_ir::Advice;
 
 use super::Dims;
-use super::bodies::MOST_DEPTH;
-use super::build::MOST_SEQUENCE_ELEMENTS;
+use super::limits::{MOST_DEPTH, MOST_SEQUENCE_ELEMENTS};
 use super::read::extent_text;
 use crate::file::ExternalError;
 use crate::shapes::{self, ShapeError};

@@ -14,6 +14,7 @@ mod build;
 mod dims;
 mod error;
 mod extent;
+mod limits;
 mod loops;
 mod names;
 mod read;
@@ -27,7 +28,7 @@ use lmsc_ir::{Data, Graph, TensorType};
 
 use crate::file::Model;
 use crate::functions::Ours;
-use crate::proto::{GraphProto, NodeProto, TensorProto};
+use crate::proto::{GraphProto, TensorProto};
 use crate::{addresses, key, shapes};
 
 use bodies::Breaches;
@@ -215,18 +216,4 @@ pub fn initializers(model: &Model) -> Result<Vec<(String, TensorType, Data)>, Im
         Ok((tensor.name().to_owned(), ty, data))
     };
     graph.initializer.iter().enumerate().map(read).collect()
-}
-
-fn domain(node: &NodeProto) -> &str {
-    match node.domain() {
-        "ai.onnx" => "",
-        domain => domain,
-    }
-}
-
-fn op_name(node: &NodeProto) -> String {
-    match domain(node) {
-        "" => node.op_type().to_owned(),
-        domain => format!("{domain}.{}", node.op_type()),
-    }
 }

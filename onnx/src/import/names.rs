@@ -3,11 +3,28 @@
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use lmsc_ir::Name;
 
-use super::bodies::MOST_DEPTH;
+use super::limits::MOST_DEPTH;
 use super::read::sparse_name;
-use super::resolve::Extra;
 use crate::key;
 use crate::proto::{GraphProto, NodeProto};
+
+/// A node's metadata, and other facts that are not its data operands.
+#[derive(Default)]
+pub(super) struct Extra<'m> {
+    /// Nodes that complete before this one starts.
+    pub(super) after: Vec<usize>,
+    pub(super) recomputes: Option<usize>,
+    /// Its seed if it is random.
+    pub(super) seed: Option<u64>,
+    /// Results that are new values of variables, by their indices, with the variables' numbers.
+    pub(super) updates: Vec<(usize, u32)>,
+    /// Values that subgraphs read.
+    pub(super) captures: Vec<u32>,
+    /// `SwapOut`, `SwapIn` or `Copy`, whatever the operator's name.
+    pub(super) copy: Option<&'m str>,
+    /// Whether the node joins pieces with a base; none if it is not a join.
+    pub(super) join: Option<bool>,
+}
 
 /// A name for every node: its own, or one made from its operator and position.
 pub(super) fn unique_names(nodes: &[NodeProto]) -> Vec<Name> {

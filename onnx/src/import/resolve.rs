@@ -9,14 +9,15 @@ use lmsc_ir::{Name, words};
 
 use super::bodies::{Bodies, Breaches};
 use super::error::Errors;
-use super::names::{free_names, metadata, unique_names};
+use super::names::{Extra, free_names, metadata, unique_names};
 use super::read::{declaration, merge, sparse_name};
 use super::sizes::Sizes;
-use super::{Dims, ImportError, Plan, op_name};
+use super::{Dims, ImportError, Plan};
 use crate::file::Model;
 use crate::functions::Ours;
 use crate::proto::GraphProto;
 use crate::shapes::Declared;
+use crate::spelling::op_name;
 use crate::state::{STRONG, Stated};
 use crate::{copy, key};
 
@@ -27,24 +28,6 @@ pub(super) enum Source {
     Initializer(usize),
     Sparse(usize),
     Node(usize),
-}
-
-/// A node's metadata, and other facts that are not its data operands.
-#[derive(Default)]
-pub(super) struct Extra<'m> {
-    /// Nodes that complete before this one starts.
-    pub(super) after: Vec<usize>,
-    pub(super) recomputes: Option<usize>,
-    /// Its seed if it is random.
-    pub(super) seed: Option<u64>,
-    /// Results that are new values of variables, by their indices, with the variables' numbers.
-    pub(super) updates: Vec<(usize, u32)>,
-    /// Values that subgraphs read.
-    pub(super) captures: Vec<u32>,
-    /// `SwapOut`, `SwapIn` or `Copy`, whatever the operator's name.
-    pub(super) copy: Option<&'m str>,
-    /// Whether the node joins pieces with a base; none if it is not a join.
-    pub(super) join: Option<bool>,
 }
 
 /// The file's graph with its names resolved.

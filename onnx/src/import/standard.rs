@@ -3,10 +3,10 @@
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use super::error::Errors;
-use super::{ImportError, bodies, op_name};
-use crate::calls::spelled;
+use super::{ImportError, bodies};
 use crate::file::Model;
 use crate::proto::{FunctionProto, GraphProto, NodeProto};
+use crate::spelling::{op_name, spelled};
 use crate::{LMSC_DOMAIN, shapes};
 
 const AGAIN: &str = "export the model again";

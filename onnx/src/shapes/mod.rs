@@ -626,6 +626,12 @@ fn broadcast_or(all: &[&[u64]], refusal: impl FnOnce(usize, usize) -> String) ->
 /// The known element types, in words.
 pub(crate) const ELEMENT_TYPES: &str = "ONNX numbers them from 1 (float) to 26 (int2)";
 
+/// The code of ONNX's `DataType` for the element type.
+pub(crate) fn data_type(element: ElementType) -> i32 {
+    let code = (1..=64).find(|&code| element_type(code) == Some(element));
+    code.expect("every element type has a code") as i32
+}
+
 /// The element type with this number in ONNX's `TensorProto.DataType`.
 pub fn element_type(code: i64) -> Option<ElementType> {
     use ElementType::*;

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
 
-use super::{Absences, Instruction, PieceId, Schedule, Step, Times};
+use super::{Absences, Instruction, PieceId, Schedule, Step};
 use crate::problem::{Duplex, Problem, TensorId, Uses};
 
 /// An activity of [`Acts`].
@@ -377,4 +377,15 @@ fn within(ticks: &[u32], from: u32, until: u32) -> &[u32] {
     let start = ticks.partition_point(|&t| t < from);
     let end = ticks.partition_point(|&t| t < until);
     &ticks[start..end]
+}
+
+/// The start and the end of every activity, by act, in nanoseconds from the origin of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Start times.
+    pub start: Vec<u64>,
+    /// End times.
+    pub end: Vec<u64>,
+    /// The largest end.
+    pub makespan: u64,
 }

@@ -42,14 +42,14 @@ use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use crate::problem::{Problem, TensorId, Window};
 use crate::tuned::Tunable;
 
-pub use acts::{Act, ActId, Acts, BlockId, Contents, Lists, last_before};
+pub use acts::{Act, ActId, Acts, BlockId, Contents, Lists, Times, last_before};
 pub use check::{EventTime, Flaw, Held, check, check_however_long, held};
 pub use edges::{Edge, NotInOrder, Room, edges};
 pub use justify::{JUSTIFICATION_ROUNDS, justified_within, justify, justify_in_order, justify_times};
 pub use no_wait::no_wait;
 pub use replay::{Noise, Replay, Replayed};
 pub use request::{DoesNotFit, Granularity, Plan, Request, Scheduler};
-pub use simulate::{Direction, Simulator, Stuck, Times};
+pub use simulate::{Direction, Simulator, Stuck};
 pub use watch::{Decision, Progress, Watch};
 
 /// A makespan is close to its bound, or to that of a plan without addresses, if it exceeds it by at most one part in this many:

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use cranelift_entity::{EntityRef, PrimaryMap};
 
-use super::acts::{ActId, Acts, BlockId};
+use super::acts::{ActId, Acts, BlockId, Times};
 use crate::tuned;
 
 /// The direction of time.
@@ -16,17 +16,6 @@ pub enum Direction {
     Forward,
     /// From the end.
     Backward,
-}
-
-/// The start and the end of every activity, by act, in nanoseconds from the origin of time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Times {
-    /// Start times.
-    pub start: Vec<u64>,
-    /// End times.
-    pub end: Vec<u64>,
-    /// The largest end.
-    pub makespan: u64,
 }
 
 /// The activity whose memory never becomes free: the order does not fit the budget.

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use lmsc_ir::{Adjacency, Bytes, Def, ElementType, Graph, NodeId, Phase, StorageId, Storages, Type};
+use lmsc_ir::{Adjacency, Bytes, Def, ElementType, Graph, NodeId, Phase, StorageId, Storages, Type, ValueId};
 use smallvec::{SmallVec, smallvec};
 
-use super::{Analysis, Kept, MAX_VIEWS, Params, SwapIn, encode, trigger};
+use super::{Analysis, Kept, MAX_VIEWS, Params, SwapIn, trigger};
 
 /// A storage that can be swapped.
 #[derive(Clone, Debug)]
@@ -118,7 +118,7 @@ fn candidate(
     let Absence { last_early, ins, away, without_trigger } = absence;
     if !ins.is_empty() {
         let storage = analysis.memory.storages.get(id);
-        let half = encode::half(analysis.graph, storage.root);
+        let half = half(analysis.graph, storage.root);
         return Ok(Candidate { storage: id, bytes: storage.bytes, half, last_early, ins, away });
     }
     let (forward, backward) = (reads.farthest(true), reads.farthest(false));
@@ -170,6 +170,24 @@ fn may_be_swapped(
         return Err(Kept::Output);
     }
     Ok(())
+}
+
+/// The size of the value as 32-bit integers, if it is of 64-bit integers whose definition guarantees that they fit.
+///
+/// Only the sizes of operands matter: an index along an axis is less than its extent, one into the whole tensor less than the
+/// number of its elements.
+fn half(graph: &Graph, value: ValueId) -> Option<Bytes> {
+    let ty = graph.value(value).ty.as_tensor().filter(|t| t.element == ElementType::Int64)?;
+    let Def::Result(node, index) = graph.def(value) else { return None };
+    let node = graph.node(node);
+    let of = graph.value(node.operands.first().copied().flatten()?).ty.as_tensor()?;
+    let fits = |count: u64| count <= 1 << 31;
+    let bounded = match (node.op.domain(), node.op.name(), index) {
+        ("", "MaxPool", 1) => of.element_count().is_some_and(fits),
+        ("", "ArgMax" | "ArgMin" | "NonZero", 0) | ("", "TopK", 1) => of.dims.iter().copied().all(fits),
+        _ => false,
+    };
+    ty.byte_size().filter(|_| bounded).map(|bytes| Bytes(bytes.0 / 2))
 }
 
 /// The uses of a storage.

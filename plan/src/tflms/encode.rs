@@ -15,28 +15,10 @@
 
 use std::cmp::Reverse;
 
-use lmsc_ir::{Bytes, Def, ElementType, Graph, ValueId};
+use lmsc_ir::Graph;
 
 use super::absence::{Candidate, Candidates};
-use super::{Analysis, release};
-
-/// The size of the value as 32-bit integers, if it is of 64-bit integers whose definition guarantees that they fit.
-///
-/// Only the sizes of operands matter: an index along an axis is less than its extent, one into the whole tensor less than the
-/// number of its elements.
-pub(super) fn half(graph: &Graph, value: ValueId) -> Option<Bytes> {
-    let ty = graph.value(value).ty.as_tensor().filter(|t| t.element == ElementType::Int64)?;
-    let Def::Result(node, index) = graph.def(value) else { return None };
-    let node = graph.node(node);
-    let of = graph.value(node.operands.first().copied().flatten()?).ty.as_tensor()?;
-    let fits = |count: u64| count <= 1 << 31;
-    let bounded = match (node.op.domain(), node.op.name(), index) {
-        ("", "MaxPool", 1) => of.element_count().is_some_and(fits),
-        ("", "ArgMax" | "ArgMin" | "NonZero", 0) | ("", "TopK", 1) => of.dims.iter().copied().all(fits),
-        _ => false,
-    };
-    ty.byte_size().filter(|_| bounded).map(|bytes| Bytes(bytes.0 / 2))
-}
+use super::{Analysis, moments};
 
 /// By candidate, whether it is encoded: of the chosen ones, the largest first, those whose encoding and decodings, together
 /// with the other bytes in use, stay within `limit` bytes and do not raise the peak.
@@ -57,8 +39,8 @@ pub(super) fn choose(
     possible.sort_by_key(|&i| (Reverse(found[i].bytes), i));
     // Bytes with all the swaps, and with none: if only some of them are applied, the peak must not rise either.
     let swapped = found.iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|(c, _)| (c, false));
-    let mut with = release::moments(analysis, swapped);
-    let mut without = release::moments(analysis, std::iter::empty());
+    let mut with = moments::moments(analysis, swapped);
+    let mut without = moments::moments(analysis, std::iter::empty());
     let peak = analysis.memory.transient_peak().0 as i64;
     let limit = limit.min(peak);
     let mut room = room(analysis.graph);
@@ -67,8 +49,8 @@ pub(super) fn choose(
         let defined = half.0.saturating_add(bytes.0.saturating_mul(ins.len() as u64));
         let (bytes, half) = (bytes.0 as i64, half.0 as i64);
         // In the plan, the storage is swapped out from its encoding on.
-        let encoding = (release::after(*last_early), bytes + half);
-        let decodings = ins.iter().map(|i| (release::before(analysis.tick(i.uses[0].0)), half));
+        let encoding = (moments::after(*last_early), bytes + half);
+        let decodings = ins.iter().map(|i| (moments::before(analysis.tick(i.uses[0].0)), half));
         let added: Vec<(usize, i64)> = std::iter::once(encoding).chain(decodings).collect();
         let fits =
             |&(moment, more): &(usize, i64)| with[moment] + more <= limit && without[moment] + half <= peak;

@@ -20,6 +20,7 @@
 
 mod absence;
 mod encode;
+mod moments;
 mod options;
 mod release;
 mod trigger;

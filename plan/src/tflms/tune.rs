@@ -4,7 +4,8 @@ use lmsc_ir::{Bytes, NodeId};
 use lmsc_schedule::segment_tree::SegmentTree;
 
 use super::absence::{Candidate, Candidates, candidates};
-use super::release::{finish, floor, ideal};
+use super::moments::ideal;
+use super::release::{finish, floor};
 use super::trigger::Search;
 use super::{Analysis, Params, Strategy, SwapPlan, encode};
 use crate::refusal::Refusal;

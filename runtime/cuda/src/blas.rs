@@ -15,8 +15,8 @@ use lmsc_ir::program::Stream;
 
 use super::driver::Gpu;
 use super::library::{LibraryFacts, Opened, functions};
+use super::precision::Precision;
 use super::recipe::{Factor, FloatType, Product};
-use super::session::Precision;
 
 /// The versions of the library that have all functions called here, the newest first.
 const VERSIONS: [u32; 2] = [13, 12];

@@ -25,8 +25,8 @@ use lmsc_ir::program::Stream;
 
 use super::driver::Gpu;
 use super::library::{LibraryFacts, Opened, functions};
+use super::precision::Precision;
 use super::recipe::{Convolution, Filter, FloatType, Found};
-use super::session::Precision;
 
 /// The library, and its first version that has all functions called here under the same names, in one file.
 const NAME: &str = "libcudnn.so.9";

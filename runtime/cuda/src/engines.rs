@@ -19,8 +19,8 @@ use super::backend::{
     self, Attribute, Backend, BehaviorNote, ConvolutionMode, DataType, Descriptor, HeuristicsMode, Kind,
     KnobType, NumericalNote,
 };
+use super::precision::Precision;
 use super::recipe::{Filter, FloatType, Found};
-use super::session::Precision;
 
 /// A card, as the library's description of a device has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

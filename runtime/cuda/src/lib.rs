@@ -23,6 +23,7 @@ mod launches;
 mod library;
 mod make;
 mod measure;
+mod precision;
 mod recipe;
 mod session;
 mod short;
@@ -34,11 +35,12 @@ pub use facts::Facts;
 pub use launches::{CallKind, Listed, launches};
 pub use library::{LibraryFacts, Missing};
 pub use measure::{Copies, Overheads};
+pub use precision::Precision;
 pub use recipe::{
     Address, AddressBase, Arg, Call, Convolution, Each, Factor, Filter, FloatType, Found, Indexing,
     KernelLaunch, Product, Recipe, SCRATCH_ALIGNMENT,
 };
-pub use session::{CudaOptions, CudaSession, Group, Precision, fused, groups};
+pub use session::{CudaOptions, CudaSession, Group, fused, groups};
 pub use table::{operators, prepare};
 
 use std::collections::BTreeMap;

@@ -2,6 +2,7 @@
 
 mod annealing;
 pub(crate) mod auto;
+mod justified;
 mod nudge;
 pub(crate) mod remat;
 pub(crate) mod split;

@@ -13,8 +13,8 @@ use lmsc_schedule::{
     Schedule, Simulator, Step, Times, justify, justify_times,
 };
 
+use crate::ours::justified::SMALLEST_PIECE;
 use crate::ours::split::waits;
-use crate::ours::swap_only::SMALLEST_PIECE;
 use crate::ours::swap_set::travels_whole;
 
 /// Maximum number of rounds of local search, each with more and smaller pieces: a limit on the time, since half and double gave

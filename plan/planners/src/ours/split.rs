@@ -7,7 +7,7 @@ use lmsc_schedule::problem::Problem;
 use lmsc_schedule::tuned::Tunable;
 use lmsc_schedule::{Absences, Instruction, PieceId, Schedule, Step};
 
-use crate::ours::swap_only::schedule;
+use crate::ours::justified::schedule;
 use crate::ours::swap_set::travels_whole;
 
 /// Number of parts into which a round splits a piece.

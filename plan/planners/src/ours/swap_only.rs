@@ -7,19 +7,14 @@ use lmsc_bound as bound;
 use lmsc_schedule::problem::{Problem, Uses, Window};
 use lmsc_schedule::threads::both;
 use lmsc_schedule::tuned::Tunable;
-use lmsc_schedule::{
-    Absences, ActId, Acts, CLOSE_GAP, DoesNotFit, Granularity, JUSTIFICATION_ROUNDS, Plan, Request, Schedule,
-    Simulator, Stuck, justify,
-};
+use lmsc_schedule::{CLOSE_GAP, DoesNotFit, Granularity, Plan, Request, Schedule};
 
+use crate::ours::justified::{PARALLEL_FROM, SMALLEST_PIECE, schedule};
 use crate::ours::nudge::nudged;
 use crate::ours::split::split;
 use crate::ours::swap_set::{Cover, Last, Manner, Sizes};
 use crate::ours::variables::staying_or_leaving;
 use crate::ours::whole;
-
-/// Minimum size of a piece in bytes, so that the latency of a copy is small in comparison.
-pub(crate) const SMALLEST_PIECE: Tunable<u64> = Tunable::new(1 << 20);
 
 /// Number of pieces into which the peak is divided; during the search for recomputation, a tenth of it.
 pub const PIECES: Tunable<u64> = Tunable::new(1500);
@@ -32,9 +27,6 @@ const MERGED: Tunable<[u32; 7]> = Tunable::new([1, 2, 4, 8, 16, 32, 64]);
 /// Multiples of the latency: over a link with latency, a tensor counts as small if its copy out takes less than one of these.
 /// The last two are tried only if the plan is far from its bound.
 const SMALL_TENSORS: Tunable<[u64; 6]> = Tunable::new([8, 20, 40, 80, 160, 400]);
-
-/// From this number of operators on, independent computations run in parallel. No plan depends on it.
-const PARALLEL_FROM: usize = 1000;
 
 /// Number of time-aware eviction sets made of one kind, each with the pace of the previous schedule.
 const PACES: Tunable<usize> = Tunable::new(4);
@@ -313,38 +305,6 @@ impl<'a> Search<'a> {
 pub fn piece_bytes(problem: &Problem, count: u64) -> u64 {
     let peak = problem.live_bytes().into_iter().max().unwrap_or(0);
     (peak / count).max(SMALLEST_PIECE.get())
-}
-
-/// The better of the justified schedules of both orders of these absences.
-///
-/// Absences that fit at every moment can be executed sequentially, so the activities of an eviction set are never stuck.
-pub(super) fn schedule(
-    problem: &Problem,
-    uses: &Uses,
-    budget: u64,
-    absences: &Absences,
-) -> Result<Schedule, DoesNotFit> {
-    let acts = Acts::of_uses(problem, uses, absences);
-    let justified = |order: &[ActId]| {
-        justify(&mut Simulator::default(), &acts, order, budget, JUSTIFICATION_ROUNDS).map_err(|_: Stuck| {
-            let (tick, needed) = problem.floor();
-            DoesNotFit { tick, needed, budget }
-        })
-    };
-    let (eager, own) = if problem.ops.len() < PARALLEL_FROM {
-        let eager = justified(&acts.eager())?;
-        let is_best = eager.1.makespan == problem.compute_nanos();
-        (eager, if is_best { None } else { Some(justified(&acts.order)?) })
-    } else {
-        let (own, eager) = both(|| justified(&acts.order), || justified(&acts.eager()));
-        (eager?, Some(own?))
-    };
-    let best = match own {
-        Some(own) if own.1.makespan < eager.1.makespan => own,
-        _ => eager,
-    };
-    let (order, times) = best;
-    Ok(acts.schedule(absences, &order, &times))
 }
 
 #[cfg(test)]

@@ -8,8 +8,9 @@ use cranelift_entity::SecondaryMap;
 use lmsc_schedule::problem::{Problem, TensorId};
 use lmsc_schedule::tuned::Tunable;
 
+use crate::ours::justified::SMALLEST_PIECE;
 use crate::ours::remat::{Dropped, Needed, Reach, Rematerializer};
-use crate::ours::swap_only::{PIECES, SMALLEST_PIECE};
+use crate::ours::swap_only::PIECES;
 
 /// The decision for a [`Candidate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
