@@ -222,5 +222,7 @@ fn end_to_end(bencher: Bencher, nodes: usize) {
     let args =
         [Path::new("lmsc"), &model, Path::new("--budget"), Path::new(&budget), Path::new("-o"), &output];
     let cli = Cli::parse_from(args);
-    bencher.bench_local(|| lmsc::compile(&cli.compile, &mut sink()).expect("the budget is above the floor"));
+    bencher.bench_local(|| {
+        lmsc::commands::compile(&cli.compile, &mut sink()).expect("the budget is above the floor")
+    });
 }

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lmsc_onnx::{Dims, Model};
-
 use crate::budget::{Budget, Goal};
-use crate::cli::{Addresses, CompileArgs, Device, Form, ModelArgs, StateArg};
-use crate::emit::{Emitted, Says, check_not_read, check_target};
+use crate::compile::{Caller, Compiled, Source, compile_for};
+use crate::emit::{Emitted, Says};
+use crate::files::{check_not_read, check_target};
+use crate::job::{Addresses, Device, Form, Input, Job, StateOption};
 use crate::planner::called;
 use crate::proof::Written;
-use crate::{Caller, Compiled, Error, Session, Watch, compile_for, external, load};
+use crate::{Error, Session, Watch, external, load};
 
 /// The name of a model that is given as bytes, in messages and reports.
 const UNNAMED: &str = "<bytes>";
@@ -42,7 +42,7 @@ const UNNAMED: &str = "<bytes>";
 /// ```
 #[derive(Clone, Debug)]
 pub struct Compiler {
-    args: CompileArgs,
+    job: Job,
     planner: Option<String>,
     bytes: Option<bytes::Bytes>,
     watch: Option<Arc<Watch>>,
@@ -51,8 +51,8 @@ pub struct Compiler {
 impl Compiler {
     /// A compiler of the model at this path: `.onnx`, `.lms` or `.mlir`.
     pub fn new(path: impl Into<PathBuf>) -> Compiler {
-        let args = CompileArgs { input: ModelArgs::of(path.into()), ..CompileArgs::default() };
-        Compiler { args, planner: None, bytes: None, watch: None }
+        let input = Input { path: path.into(), ..Input::default() };
+        Compiler { job: Job { input, ..Job::default() }, planner: None, bytes: None, watch: None }
     }
 
     /// A compiler of the model in these bytes: an ONNX model without files beside it, or text.
@@ -68,63 +68,63 @@ impl Compiler {
 
     /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.
     pub fn optimizer(mut self, path: impl Into<PathBuf>) -> Compiler {
-        self.args.input.binding.step.optimizer = Some(path.into());
+        self.job.input.binding.optimizer = Some(path.into());
         self
     }
 
     /// The value of a symbolic dimension.
     pub fn dim(mut self, name: impl Into<String>, value: u64) -> Compiler {
-        self.args.input.binding.dims.push((name.into(), value));
+        self.job.input.binding.dims.push((name.into(), value));
         self
     }
 
     /// The extents of an input, where the file leaves some open.
     pub fn shape(mut self, input: impl Into<String>, extents: impl Into<Vec<u64>>) -> Compiler {
-        self.args.input.binding.step.shapes.push((input.into(), extents.into()));
+        self.job.input.binding.shapes.push((input.into(), extents.into()));
         self
     }
 
     /// The value of an input that is a constant of the step, with commas between elements.
     pub fn value(mut self, input: impl Into<String>, value: impl Into<String>) -> Compiler {
-        self.args.input.binding.step.values.push((input.into(), value.into()));
+        self.job.input.binding.values.push((input.into(), value.into()));
         self
     }
 
     /// Declares an input as kept from step to step, with the output that is its next value. Outputs named after an
     /// input with the suffix `_new` are found without a declaration.
     pub fn state(mut self, input: impl Into<String>, output: impl Into<String>) -> Compiler {
-        self.args.input.binding.step.state.state.push(StateArg::Pair(input.into(), output.into()));
+        self.job.input.binding.state.push(StateOption::Pair(input.into(), output.into()));
         self
     }
 
     /// Declares an input, or an output, as not kept from step to step, whatever its name.
     pub fn no_state(mut self, name: impl Into<String>) -> Compiler {
-        self.args.input.binding.step.state.no_state.push(name.into());
+        self.job.input.binding.no_state.push(name.into());
         self
     }
 
     /// Device memory that the whole step may use, or the smallest with which it keeps to a bound on time.
     pub fn budget(mut self, budget: Goal) -> Compiler {
-        self.args.plan.budget = Some(budget);
+        self.job.planning.budget = Some(budget);
         self
     }
 
     /// Host memory that swapped tensors may use.
     pub fn host_budget(mut self, budget: Budget) -> Compiler {
-        self.args.plan.machine.host_budget = Some(budget);
+        self.job.planning.machine.host_budget = Some(budget);
         self
     }
 
     /// The machine that runs the step: a name from `lmsc targets`, the path of a TOML file of that form, or `auto`
     /// for a GPU of this machine. [default: a100-pcie4]
     pub fn target(mut self, target: impl Into<String>) -> Compiler {
-        self.args.plan.machine.target = Some(target.into());
+        self.job.planning.machine.target = Some(target.into());
         self
     }
 
     /// The profile of that machine, measured by `lmsc calibrate`.
     pub fn profile(mut self, path: impl Into<PathBuf>) -> Compiler {
-        self.args.plan.machine.profile = Some(path.into());
+        self.job.planning.machine.profile = Some(path.into());
         self
     }
 
@@ -136,31 +136,31 @@ impl Compiler {
 
     /// How much to search for a plan and for addresses, in percent of the usual number of evaluations.
     pub fn effort(mut self, percent: u32) -> Compiler {
-        self.args.plan.search.planner.effort = Some(percent);
+        self.job.planning.search.effort = Some(percent);
         self
     }
 
     /// Whether ranges of a tensor may be copied separately.
     pub fn ranges(mut self, ranges: bool) -> Compiler {
-        self.args.plan.search.ranges = ranges;
+        self.job.planning.search.ranges = ranges;
         self
     }
 
     /// The way in which the step keeps its budget. [default: auto]
     pub fn addresses(mut self, addresses: Addresses) -> Compiler {
-        self.args.plan.search.addresses = addresses;
+        self.job.planning.search.addresses = addresses;
         self
     }
 
     /// The file of a plan to carry out instead of planning; `--save-plan` and [`Compiled::plan`] make such files.
     pub fn plan(mut self, path: impl Into<PathBuf>) -> Compiler {
-        self.args.plan.given = Some(path.into());
+        self.job.planning.given = Some(path.into());
         self
     }
 
     /// The form of swaps in ONNX.
     pub fn form(mut self, form: Form) -> Compiler {
-        self.args.form = form;
+        self.job.form = form;
         self
     }
 
@@ -171,22 +171,10 @@ impl Compiler {
     /// model is at fault.
     pub fn compile(mut self) -> Result<Compiled, Error> {
         if let Some(planner) = &self.planner {
-            self.args.plan.search.planner.planner = Some(called(planner)?);
+            self.job.planning.search.planner = Some(called(planner)?);
         }
-        compile_for(&self.args, Caller::Library { bytes: self.bytes, watch: self.watch })
+        compile_for(&self.job, Caller::Library { bytes: self.bytes, watch: self.watch })
     }
-}
-
-/// The data for writing a compiled step to a file.
-pub(crate) struct Source {
-    /// The options of the compilation.
-    pub(crate) args: CompileArgs,
-    /// The file that was read; `None` for text.
-    pub(crate) model: Option<Model>,
-    /// The values of symbolic dimensions.
-    pub(crate) dims: Dims,
-    /// Whether the step differs from that file.
-    pub(crate) changed: bool,
 }
 
 impl Compiled {
@@ -201,21 +189,21 @@ impl Compiled {
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
         let source = self.source.as_ref().expect("a `Compiler` keeps it");
-        let args = &source.args;
+        let job = &source.job;
         check_target(path)?;
-        check_not_read(path, &args.input)?;
+        check_not_read(path, &job.input)?;
         source.model.iter().try_for_each(|model| external::check_not_data(model, path))?;
         let [original, result] = &self.graphs;
         let peak = self.cx.memory(result).peak();
         let memory = (peak, self.pages);
-        let says = Says::of(result, &self.cx, memory, &self.report.hash, args.plans_nothing());
+        let says = Says::of(result, &self.cx, memory, &self.report.hash, job.planning.plans_nothing());
         let Source { model, dims, changed, .. } = source;
-        let emitted = Emitted::new(args, model.clone(), result, *changed, dims, says, path)?;
+        let emitted = Emitted::new(job, model.clone(), result, *changed, dims, says, path)?;
         emitted.write(path)?;
         let written = Written {
             path,
-            emit: args.emit(path),
-            binding: &args.input.binding,
+            emit: job.emit(path),
+            binding: &job.input.binding,
             original,
             result,
             folder: self.folder.as_deref(),

@@ -8,13 +8,19 @@ use lmsc_plan::Target;
 use lmsc_plan::problem::Duplex;
 use lmsc_plan::target::{CudaFacts, Kernels};
 
-use crate::cli::Device;
 use crate::error::note;
-use crate::run::{LEAST, MOST, link_of};
+use crate::job::Device;
+use crate::link::{LEAST, MOST, link_of};
 use crate::{Code, Error};
 
 /// The name of the target for this machine's GPU.
 pub(crate) const AUTO: &str = "auto";
+
+/// The error for an option that has no meaning on the host.
+pub(crate) fn needs_gpu(option: &str) -> Error {
+    let message = format!("{option} is of GPUs alone, and the step runs on the host");
+    Error::new(Code::Option, message).with_help("add --device cuda, or leave it out")
+}
 
 /// The name of a device's target on the command line.
 pub(crate) fn target_of(device: Device) -> String {

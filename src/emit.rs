@@ -1,19 +1,19 @@
 //! Writes results, completely or not at all.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use lmsc_ir::{Bytes, Graph, PrintOptions};
+use lmsc_ir::{Bytes, Graph, NodeId, PrintOptions};
 use lmsc_onnx::file::{Opened, encode_to};
 use lmsc_onnx::proto::ModelProto;
 use lmsc_onnx::{Dims, Model, key};
 use lmsc_passes::PassCx;
 
-use crate::cli::{CompileArgs, Emit, Form, ModelArgs};
 use crate::external::{FileCopy, relocate};
-use crate::files::replaces;
+use crate::files::write_atomically;
+use crate::job::{Emit, Form, Job};
 use crate::{Code, Error};
 
 /// The content of an output file.
@@ -34,7 +34,7 @@ impl Emitted {
     /// The compiled graph in the form that the arguments choose. `model` is the file that was read; `changed` says
     /// whether the graph differs from it.
     pub(crate) fn new(
-        args: &CompileArgs,
+        job: &Job,
         model: Option<Model>,
         graph: &Graph,
         changed: bool,
@@ -42,37 +42,37 @@ impl Emitted {
         says: Says<'_>,
         output: &Path,
     ) -> Result<Emitted, Error> {
-        match args.emit(output) {
+        match job.emit(output) {
             Emit::Onnx => {}
             Emit::Lms => {
-                check_calls(model.as_ref(), graph, args.input.path())?;
+                check_calls(model.as_ref(), graph, &job.input.path)?;
                 return Ok(Emitted::Text(graph.to_readable(&PrintOptions::default())));
             }
             Emit::Mlir => {
-                check_calls(model.as_ref(), graph, args.input.path())?;
-                return Ok(Emitted::Text(mlir(graph, args.input.path())?));
+                check_calls(model.as_ref(), graph, &job.input.path)?;
+                return Ok(Emitted::Text(mlir(graph, &job.input.path)?));
             }
             form @ (Emit::MlirXla | Emit::MlirIree) => {
                 let write = if form == Emit::MlirXla { lmsc_mlir::xla } else { lmsc_mlir::iree };
                 return Ok(Emitted::Text(
-                    write(graph).map_err(|e| Error::in_file(Code::Form, args.input.path(), e))?,
+                    write(graph).map_err(|e| Error::in_file(Code::Form, &job.input.path, e))?,
                 ));
             }
         }
-        let form = match args.form {
+        let form = match job.form {
             Form::Function => lmsc_onnx::SwapForm::Function,
             Form::Ort => lmsc_onnx::SwapForm::Ort,
         };
         match model {
             // A model that no pass changed is written as it was read.
-            Some(model) if !changed => Emitted::read(model, output, args.writing.copy_data),
+            Some(model) if !changed => Emitted::read(model, output, job.copy_data),
             model => Emitted::onnx(
                 model,
                 graph,
                 form,
-                &metadata(args, dims, says),
-                (args.input.path(), output),
-                args.writing.copy_data,
+                &metadata(job, dims, says),
+                (&job.input.path, output),
+                job.copy_data,
             ),
         }
     }
@@ -173,7 +173,7 @@ impl<'a> Says<'a> {
         Says {
             peak,
             hash,
-            workspaces: crate::proof::workspaces(graph, cx.workspace(graph)),
+            workspaces: workspaces(graph, cx.workspace(graph)),
             budget: cx.whole_budget(),
             pages,
             target: (!nothing_planned).then(|| cx.target().name),
@@ -181,8 +181,22 @@ impl<'a> Says<'a> {
     }
 }
 
+pub(crate) fn first_result(graph: &Graph, id: NodeId) -> Option<&str> {
+    graph.node(id).defines().next().map(|value| &*graph.value(value).name)
+}
+
+/// The workspaces of the nodes as metadata; `None` if the graph has addresses, which include them.
+fn workspaces(graph: &Graph, workspace: impl Fn(NodeId) -> Bytes) -> Option<String> {
+    if graph.has_addresses() {
+        return None;
+    }
+    let of = |&id: &NodeId| Some((first_result(graph, id)?, workspace(id).0)).filter(|&(_, bytes)| bytes > 0);
+    let all: BTreeMap<&str, u64> = graph.order().iter().filter_map(of).collect();
+    (!all.is_empty()).then(|| serde_json::json!(all).to_string())
+}
+
 /// The metadata of the model.
-fn metadata(args: &CompileArgs, dims: &Dims, says: Says<'_>) -> BTreeMap<String, String> {
+fn metadata(job: &Job, dims: &Dims, says: Says<'_>) -> BTreeMap<String, String> {
     let mut metadata = origin(dims);
     let mut say = |key: &str, value: String| _ = metadata.insert(key.to_owned(), value);
     say(key::PEAK, says.peak.0.to_string());
@@ -199,7 +213,7 @@ fn metadata(args: &CompileArgs, dims: &Dims, says: Says<'_>) -> BTreeMap<String,
     if let Some(workspaces) = says.workspaces {
         say(key::WORKSPACES, workspaces);
     }
-    if args.form == Form::Ort {
+    if job.form == Form::Ort {
         say(key::ORT, ORT_SESSION.to_owned());
     }
     metadata
@@ -223,44 +237,6 @@ pub(crate) fn origin(dims: &Dims) -> BTreeMap<String, String> {
 pub(crate) const ORT_SESSION: &str =
     "execution_order=PRIORITY_BASED; session.layer_assignment_settings=cpu(=lms_host)";
 
-/// Writes a file through a temporary file beside it, so that it is complete or absent.
-///
-/// # Errors
-/// [`ErrorKind::Input`](crate::ErrorKind) with the path.
-pub fn write_atomically(
-    path: &Path,
-    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), Error> {
-    lmsc_onnx::file::write_whole(path, |file| {
-        let mut writer = BufWriter::new(file);
-        content(&mut writer)?;
-        writer.flush()
-    })
-    .map_err(|e| Error::writing(path, &e))
-}
-
-/// Whether both paths refer to one file, also through links.
-pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
-    if matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b) {
-        return true;
-    }
-    #[cfg(unix)]
-    if let (Ok(a), Ok(b)) = (a.metadata(), b.metadata()) {
-        use std::os::unix::fs::MetadataExt;
-        return a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino());
-    }
-    false
-}
-
-/// Refuses to overwrite a file that is an input, for outputs that no argument of a call names.
-pub(crate) fn check_not_read(output: &Path, input: &ModelArgs) -> Result<(), Error> {
-    let mut read = [Some(input.path()), input.binding.step.optimizer.as_deref()].into_iter().flatten();
-    match read.find(|path| output != Path::new("-") && same_file(path, output)) {
-        None => Ok(()),
-        Some(path) => Err(replaces(output, path, false)),
-    }
-}
-
 /// Refuses a file whose form neither its name nor `--emit` states. Pipes and devices have no such names.
 pub(crate) fn check_form(output: &Path, emit: Option<Emit>, known: &[&str]) -> Result<(), Error> {
     let extension = output.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
@@ -271,27 +247,4 @@ pub(crate) fn check_form(output: &Path, emit: Option<Emit>, known: &[&str]) -> R
     let message = format!("{}: its name does not say what to write", output.display());
     Err(Error::new(Code::Option, message)
         .with_help("end it in .onnx, .lms or .mlir, or add --emit, for example --emit onnx"))
-}
-
-/// The endings of a report's name: an HTML page, or the data of the page as JSON.
-pub(crate) const PAGES: [&str; 2] = ["html", "json"];
-
-/// Refuses a report that is neither a page nor JSON, or that cannot be written, before the long work starts.
-pub(crate) fn check_report(report: &Path, known: &[&str]) -> Result<(), Error> {
-    let extension = report.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    if !known.contains(&extension) {
-        let message = format!("{}: its name does not say what the report is to be", report.display());
-        let known: Vec<String> = known.iter().map(|extension| format!(".{extension}")).collect();
-        return Err(Error::new(Code::Option, message).with_help(format!("end it in {}", known.join(" or "))));
-    }
-    check_target(report)
-}
-
-/// Refuses a path that cannot be written, before the long work starts.
-pub(crate) fn check_target(path: &Path) -> Result<(), Error> {
-    if path == Path::new("-") {
-        Ok(())
-    } else {
-        lmsc_onnx::file::check_target(path).map_err(|e| Error::writing(path, &e))
-    }
 }

@@ -10,7 +10,7 @@ use lmsc_passes::PassError;
 use lmsc_plan::Refusal;
 use serde_json::{Value, json};
 
-use crate::codes::Code;
+use crate::codes::{Code, ErrorKind};
 
 /// The error of a command. Its `Display` is the message of [`Error::message`].
 #[derive(Debug)]
@@ -30,31 +30,6 @@ struct Parts {
 enum What {
     Message(Message),
     Refusal(Refusal),
-}
-
-/// A family of errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorKind {
-    /// The answer is no: the step does not fit, two models differ, or a device fails or is missing.
-    Refusal,
-    /// The model, a file or the call is at fault.
-    Input,
-    /// A signal ended it, between two steps.
-    Interrupted,
-    /// lmsc is at fault.
-    Internal,
-}
-
-impl ErrorKind {
-    /// The family's name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            ErrorKind::Refusal => "refusal",
-            ErrorKind::Input => "input",
-            ErrorKind::Interrupted => "interrupted",
-            ErrorKind::Internal => "internal",
-        }
-    }
 }
 
 impl Error {

@@ -9,7 +9,7 @@ use lmsc_onnx::Model;
 use lmsc_onnx::file::{external_location, set_external_location, visit_tensors, write_whole};
 use lmsc_onnx::proto::ModelProto;
 
-use crate::emit::same_file;
+use crate::files::same_file;
 use crate::{Code, Error};
 
 /// A file to copy.

@@ -14,9 +14,9 @@ use lmsc_onnx::import::ImportError;
 use lmsc_onnx::shapes::ShapeError;
 use lmsc_onnx::{Dims, Foreign, ImportErrors, Imported, Model, Notice, Stated, key};
 
-use crate::cli::{BindingArgs, Emit, StateArg, StateArgs};
 use crate::error::called;
 use crate::excerpt::excerpt;
+use crate::job::{Binding, Emit, StateOption};
 use crate::warning::warn;
 use crate::{Code, Error, Warning};
 
@@ -39,7 +39,7 @@ pub struct Loaded {
 ///
 /// # Errors
 /// [`ErrorKind::Input`](crate::ErrorKind), always: every fault here is one of the file or the call.
-pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
+pub fn load(path: &Path, binding: &Binding) -> Result<Loaded, Error> {
     let loaded = read(path, binding, Purpose::Rewrite)?;
     warn(&loaded.warnings)?;
     Ok(loaded)
@@ -53,7 +53,7 @@ pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
 pub(crate) fn step(
     path: &Path,
     bytes: Option<bytes::Bytes>,
-    binding: &BindingArgs,
+    binding: &Binding,
     purpose: Purpose,
 ) -> Result<Loaded, Error> {
     let loaded = match bytes {
@@ -67,7 +67,7 @@ pub(crate) fn step(
 ///
 /// # Errors
 /// As [`load`].
-pub(crate) fn look(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
+pub(crate) fn look(path: &Path, binding: &Binding) -> Result<Loaded, Error> {
     let loaded = noted_if_inference(path, read(path, binding, Purpose::Look)?);
     let loaded = noted_if_idle(path, loaded);
     warn(&loaded.warnings)?;
@@ -139,7 +139,7 @@ pub(crate) fn symbolic(path: &Path) -> Result<Vec<String>, Error> {
 ///
 /// # Errors
 /// As [`load`].
-pub(crate) fn load_quietly(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
+pub(crate) fn load_quietly(path: &Path, binding: &Binding) -> Result<Loaded, Error> {
     read(path, binding, Purpose::Rewrite)
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn load_quietly(path: &Path, binding: &BindingArgs) -> Result<Loaded,
 ///
 /// # Errors
 /// As [`load`].
-pub(crate) fn load_to_run(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
+pub(crate) fn load_to_run(path: &Path, binding: &Binding) -> Result<Loaded, Error> {
     let loaded = noted_if_idle(path, read(path, binding, Purpose::Run)?);
     warn(&loaded.warnings)?;
     Ok(loaded)
@@ -173,7 +173,7 @@ impl Purpose {
     }
 }
 
-fn read(path: &Path, binding: &BindingArgs, purpose: Purpose) -> Result<Loaded, Error> {
+fn read(path: &Path, binding: &Binding, purpose: Purpose) -> Result<Loaded, Error> {
     let bytes = if path == Path::new("-") {
         Some(standard_input().map_err(|e| Error::reading(path, &e))?)
     } else {
@@ -185,7 +185,7 @@ fn read(path: &Path, binding: &BindingArgs, purpose: Purpose) -> Result<Loaded, 
 fn take(
     path: &Path,
     bytes: Option<bytes::Bytes>,
-    binding: &BindingArgs,
+    binding: &Binding,
     purpose: Purpose,
 ) -> Result<Loaded, Error> {
     let is_text = match &bytes {
@@ -317,7 +317,7 @@ fn standard_input() -> std::io::Result<bytes::Bytes> {
     Ok(bytes.into())
 }
 
-fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Result<Loaded, Error> {
+fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &Binding) -> Result<Loaded, Error> {
     let is_unnamed = bytes.is_some();
     let bytes = match bytes {
         Some(bytes) => bytes.to_vec(),
@@ -336,22 +336,22 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         Err(Error::new(Code::Option, message)
             .with_help(format!("leave {option} out, or give the .onnx file")))
     };
-    if binding.step.optimizer.is_some() {
+    if binding.optimizer.is_some() {
         return refused("--optimizer", "it links ONNX files, and this is text");
     }
     if let Some((name, _)) = binding.dims.first() {
         return refused(&format!("--dim {name}"), "every size in the text form is a number already");
     }
-    if let Some((input, _)) = binding.step.shapes.first() {
+    if let Some((input, _)) = binding.shapes.first() {
         return refused(&format!("--shape {input}"), "every size in the text form is a number already");
     }
-    if let Some((input, _)) = binding.step.values.first() {
+    if let Some((input, _)) = binding.values.first() {
         return refused(
             &format!("--value {input}"),
             "it makes constants of inputs of ONNX files, and this is text",
         );
     }
-    if let Some(option) = state_option(&binding.step.state) {
+    if let Some(option) = state_option(binding) {
         return refused(&option, &format!("the text form says `{updates}` where state is written"));
     }
     let graph = if is_mlir { lmsc_mlir::parse(&text) } else { Graph::parse(&text) };
@@ -440,7 +440,7 @@ fn no_text(path: &Path, error: &FromUtf8Error) -> Error {
 pub(crate) fn onnx(
     path: &Path,
     bytes: Option<bytes::Bytes>,
-    binding: &BindingArgs,
+    binding: &Binding,
     purpose: Purpose,
 ) -> Result<Loaded, Error> {
     let open = |path: &Path| {
@@ -455,7 +455,7 @@ pub(crate) fn onnx(
         })?,
         None => open(path)?,
     };
-    if let Some(optimizer) = &binding.step.optimizer {
+    if let Some(optimizer) = &binding.optimizer {
         let optimizer = open(optimizer)?;
         model = lmsc_onnx::link(&model, &optimizer).map_err(|e| Error::new(Code::Model, e.message()))?;
     }
@@ -463,7 +463,7 @@ pub(crate) fn onnx(
     let gathered = lmsc_onnx::gather(&mut model);
     let half_swaps = lmsc_onnx::drop_half_swaps(&mut model);
     let dims = dims(path, &model, binding)?;
-    lmsc_onnx::set_values(&mut model, &binding.step.values, &dims)
+    lmsc_onnx::set_values(&mut model, &binding.values, &dims)
         .map_err(|e| Error::in_file(Code::Values, path, e))?;
     let inlined = lmsc_onnx::inline_decided(&mut model, &dims);
     let imported = match purpose {
@@ -474,7 +474,7 @@ pub(crate) fn onnx(
     let Imported { mut graph, warnings: faults } = imported;
     let of = |code| move |message: String| Warning::new(code, format!("{}: {message}", called(path)));
     let mut warnings: Vec<Warning> = faults.into_iter().map(of(Code::Fault)).collect();
-    let stated = stated(path, &model, &binding.step.state)?;
+    let stated = stated(path, &model, binding)?;
     let notices =
         lmsc_onnx::settle(&mut graph, &stated).map_err(|e| Error::of_file(Code::State, path, &e))?;
     warnings.extend(check_without_stale(&mut graph).map_err(|e| invalid(path, &e))?.map(of(Code::Rewritten)));
@@ -483,49 +483,49 @@ pub(crate) fn onnx(
     let edited = gathered
         || has_calls
         || inlined
-        || state_option(&binding.step.state).is_some()
+        || state_option(binding).is_some()
         || !warnings.is_empty()
-        || !binding.step.values.is_empty()
-        || binding.step.optimizer.is_some();
+        || !binding.values.is_empty()
+        || binding.optimizer.is_some();
     warnings.extend(notices.iter().map(Notice::to_string).map(of(Code::Paired)));
     Ok(Loaded { graph, model: Some(model), dims, edited, warnings })
 }
 
 /// The state that the file declares, with that of the call.
-fn stated(path: &Path, model: &Model, args: &StateArgs) -> Result<Stated, Error> {
+fn stated(path: &Path, model: &Model, binding: &Binding) -> Result<Stated, Error> {
     let mut stated = Stated::of(model).map_err(|e| Error::of_file(Code::State, path, &e))?;
-    if args.state.contains(&StateArg::None) {
+    if binding.state.contains(&StateOption::None) {
         stated = Stated { pairs: Vec::new(), by_name: false, ..stated };
     }
-    for arg in &args.state {
+    for arg in &binding.state {
         let pairs = match arg {
-            StateArg::None => Vec::new(),
-            StateArg::Pair(input, output) => vec![(input.clone(), output.clone())],
-            StateArg::File(file) => {
+            StateOption::None => Vec::new(),
+            StateOption::Pair(input, output) => vec![(input.clone(), output.clone())],
+            StateOption::File(file) => {
                 let text = std::fs::read_to_string(file).map_err(|e| Error::reading(file, &e))?;
                 lmsc_onnx::parse_pairs(&text).map_err(|e| Error::in_file(Code::State, file, e))?
             }
         };
         stated.pairs.extend(pairs);
     }
-    stated.not.clone_from(&args.no_state);
+    stated.not.clone_from(&binding.no_state);
     Ok(stated)
 }
 
 /// The first option about state, as it was given.
-fn state_option(args: &StateArgs) -> Option<String> {
-    let state = args.state.first().map(|arg| match arg {
-        StateArg::Pair(input, output) => format!("--state {input}={output}"),
-        StateArg::File(file) => format!("--state {}", file.display()),
-        StateArg::None => "--state none".to_owned(),
+fn state_option(binding: &Binding) -> Option<String> {
+    let state = binding.state.first().map(|arg| match arg {
+        StateOption::Pair(input, output) => format!("--state {input}={output}"),
+        StateOption::File(file) => format!("--state {}", file.display()),
+        StateOption::None => "--state none".to_owned(),
     });
-    state.or_else(|| args.no_state.first().map(|name| format!("--no-state {name}")))
+    state.or_else(|| binding.no_state.first().map(|name| format!("--no-state {name}")))
 }
 
 /// The dimensions of the call, and for the others those for which the file was rewritten.
-fn dims(path: &Path, model: &Model, asked: &BindingArgs) -> Result<Dims, Error> {
+fn dims(path: &Path, model: &Model, asked: &Binding) -> Result<Dims, Error> {
     let mut dims = Dims::none();
-    for (input, extents) in &asked.step.shapes {
+    for (input, extents) in &asked.shapes {
         if let Some(other) = dims.bind_shape(input.clone(), extents.clone()).filter(|other| other != extents)
         {
             let message =

@@ -5,5 +5,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::from(lmsc::command::execute(std::env::args_os()))
+    ExitCode::from(lmsc::cli::execute(std::env::args_os()))
 }

@@ -105,11 +105,18 @@ pub(crate) fn listed(texts: &[String]) -> Result<Vec<PlannerCall>, Error> {
     Ok(found)
 }
 
-/// The description of the planner, and its own options.
+/// The description of the planner, and its own options; for `all`, a line for each planner.
 ///
 /// # Errors
 /// As [`called`].
 pub(crate) fn described(name: &str) -> Result<String, Error> {
+    if name == "all" {
+        let all = PLANNERS.iter().map(|planner| (planner.name, planner.summary));
+        return Ok(all
+            .chain([(TFLMS, TFLMS_SUMMARY)])
+            .map(|(name, summary)| format!("{name:<11} {summary}\n"))
+            .collect());
+    }
     let PlannerCall { name, planner, .. } = called(name)?;
     let summary = planner.map_or(TFLMS_SUMMARY, |planner| planner.summary);
     let options = options_of(planner);
@@ -170,6 +177,7 @@ mod tests {
         assert!(described("tflms").unwrap().contains("lb=…"));
         assert!(described("dqn").unwrap().contains("episodes=40"));
         assert!(described("auto").unwrap().contains("no options of its own"));
+        assert_eq!(described("all").unwrap().lines().count(), PLANNERS.len() + 1);
         assert!(described("tfmls").unwrap_err().to_string().contains("did you mean `tflms`?"));
     }
 }

@@ -4,18 +4,15 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use lmsc_plan::schedule::{Progress, Watch};
-use signal_hook::SigId;
-use signal_hook::consts::SIGINT;
-use signal_hook::flag::{register, register_conditional_default};
 
-use crate::emit::write_atomically;
-use crate::run::interrupt::is_ignored;
+use crate::files::write_atomically;
+use crate::interrupt;
 use crate::{Error, term};
 
 /// The stage of a command, shown on a terminal if it takes long.
@@ -61,7 +58,7 @@ impl Stage {
     /// watch keeps the decisions of the search if `keeps_decisions` is set.
     pub(crate) fn search(&self, keeps_decisions: bool) -> Search {
         let ended = Arc::new(AtomicBool::new(false));
-        listen(&ended);
+        interrupt::ends_search(&ended);
         let watch = Watch::ended_by(ended);
         let watch = Arc::new(if keeps_decisions { watch.keeping() } else { watch });
         if let Some(bar) = &self.0 {
@@ -128,30 +125,6 @@ impl Drop for Search {
         if let Some(bar) = &self.bar {
             bar.set_style(style("{prefix}{spinner} {msg} {elapsed}"));
         }
-    }
-}
-
-/// The signal handlers of searches.
-static LISTENERS: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
-
-/// Registers a handler that sets the flag on the first Ctrl-C; once the flag is set, Ctrl-C ends the program.
-fn listen(flag: &Arc<AtomicBool>) {
-    stop_listening();
-    if is_ignored(SIGINT) {
-        return;
-    }
-    // In this order, as the first signal must find the flag unset. If no handler can be registered, Ctrl-C ends the
-    // process.
-    let second = register_conditional_default(SIGINT, Arc::clone(flag));
-    let both = second.and_then(|second| Ok([second, register(SIGINT, Arc::clone(flag))?]));
-    LISTENERS.lock().unwrap_or_else(PoisonError::into_inner).extend(both.into_iter().flatten());
-}
-
-/// Removes the handlers of searches.
-pub(crate) fn stop_listening() {
-    let mut listeners = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner);
-    for listener in listeners.drain(..) {
-        signal_hook::low_level::unregister(listener);
     }
 }
 

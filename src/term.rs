@@ -6,8 +6,6 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Instant;
 
-use crate::cli::TermArgs;
-
 /// Whether warnings, notes, progress and the report of the main command are suppressed.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
@@ -20,21 +18,38 @@ static VERBOSE: AtomicU8 = AtomicU8::new(0);
 /// Whether standard error is coloured.
 static COLOR: AtomicBool = AtomicBool::new(false);
 
-/// Sets verbosity and colours by the options.
-pub(crate) fn set(args: &TermArgs) {
-    QUIET.store(args.quiet, Ordering::Relaxed);
-    VERBOSE.store(args.verbose, Ordering::Relaxed);
-    DENY.store(args.deny.is_some(), Ordering::Relaxed);
-    COLOR.store(is_colored(args.color), Ordering::Relaxed);
+/// When standard error is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coloured {
+    /// If it is a terminal with colours, unless NO_COLOR is set.
+    Auto,
+    Always,
+    Never,
 }
 
-/// Whether standard error is coloured: if it is a terminal with colours, unless NO_COLOR is set.
-fn is_colored(choice: clap::ColorChoice) -> bool {
+/// Verbosity and colours of standard error.
+pub(crate) struct Settings {
+    pub(crate) quiet: bool,
+    pub(crate) verbose: u8,
+    pub(crate) deny_warnings: bool,
+    pub(crate) coloured: Coloured,
+}
+
+/// Sets verbosity and colours for the process.
+pub(crate) fn set(settings: &Settings) {
+    QUIET.store(settings.quiet, Ordering::Relaxed);
+    VERBOSE.store(settings.verbose, Ordering::Relaxed);
+    DENY.store(settings.deny_warnings, Ordering::Relaxed);
+    COLOR.store(is_coloured(settings.coloured), Ordering::Relaxed);
+}
+
+/// Whether standard error is coloured.
+fn is_coloured(coloured: Coloured) -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    match choice {
-        clap::ColorChoice::Always => true,
-        clap::ColorChoice::Never => false,
-        clap::ColorChoice::Auto => {
+    match coloured {
+        Coloured::Always => true,
+        Coloured::Never => false,
+        Coloured::Auto => {
             let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
             std::io::stderr().is_terminal() && !is_set("NO_COLOR") && !is_dumb
         }

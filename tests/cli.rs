@@ -176,7 +176,7 @@ fn errors_as_json() {
 #[test]
 fn the_documented_errors_are_those_of_the_table() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/errors.md");
-    let text = lmsc::documented_errors();
+    let text = lmsc::commands::documented_errors();
     if std::env::var_os("INSTA_UPDATE").is_some_and(|how| how == "always") {
         std::fs::write(&path, &text).unwrap();
     }

@@ -272,5 +272,5 @@ fn opt(words: &[&str]) -> String {
     let Some(CliCommand::Opt(args)) = Cli::try_parse_from(words).unwrap().command else {
         panic!("{words:?}")
     };
-    lmsc::opt(&args).unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    lmsc::commands::opt(&args).unwrap_or_else(|error| panic!("{words:?}: {error}"))
 }

@@ -223,7 +223,7 @@ fn refusals_and_faults_are_told_apart() {
 
 #[test]
 fn printed_output_is_an_answer() {
-    let of = |words: &[&str]| lmsc::command::output_of(words.iter().map(Into::into));
+    let of = |words: &[&str]| lmsc::cli::output_of(words.iter().map(Into::into));
     assert!(of(&["lmsc", "targets"]).unwrap().contains("a100-pcie4"));
     let error = of(&["lmsc", "plan"]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input, "{error}");

@@ -4,6 +4,7 @@ mod bad_input;
 mod bitwise;
 mod clean_up;
 mod cli;
+mod compare;
 mod contracts;
 mod costs;
 mod defaults;

@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use lmsc::cli::{BindingArgs, Cli, CliCommand, OptArgs};
+use lmsc::Binding;
+use lmsc::cli::{Cli, CliCommand, OptArgs};
 use lmsc_ir::Graph;
 use lmsc_passes::{PassCx, Pipeline};
 use similar::{ChangeTag, TextDiff};
@@ -41,9 +42,9 @@ fn cases() -> Vec<PathBuf> {
 /// The diff that the case's passes make, with the memory before and after on top; or their refusal.
 fn outcome(case: &Path) -> String {
     let args = arguments(case);
-    let binding = BindingArgs::default();
+    let binding = Binding::default();
     let before = lmsc::load(case, &binding).unwrap_or_else(|e| panic!("{e}")).graph;
-    let after = match lmsc::opt(&args) {
+    let after = match lmsc::commands::opt(&args) {
         Ok(text) => Graph::parse(&text).unwrap(),
         Err(error) => return format!("// exit {}\n{error}\n", error.exit_code()),
     };

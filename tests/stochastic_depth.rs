@@ -8,7 +8,7 @@ use crate::support::Bench;
 use crate::support::models::MODELS;
 use crate::support::steps::{Left, Values, execute, lowered, range, rehearse, rewritten};
 use crate::support::stochastic::{Layer, layers, perceptron, stochastic};
-use lmsc::cli::{BindingArgs, StepArgs};
+use lmsc::Binding;
 use lmsc::run::synthetic;
 use lmsc_ir::program::{GateEffect, Gates, Program, Role, Stream, check};
 use lmsc_ir::{Data, Graph, NodeId, ValueId, ops};
@@ -20,7 +20,7 @@ fn resnet(batch: u64) -> Graph {
     let folder = Path::new(MODELS).join("tiny_resnet18");
     let optimizer = Some(folder.join("optimizer_model_sgd.onnx"));
     let dims = vec![("batch".to_owned(), batch)];
-    let binding = BindingArgs { dims, step: StepArgs { optimizer, ..StepArgs::default() } };
+    let binding = Binding { dims, optimizer, ..Binding::default() };
     lmsc::load(&folder.join("training_model.onnx"), &binding).unwrap().graph
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lmsc::cli::{BindingArgs, StepArgs};
+use lmsc::Binding;
 use lmsc_ir::{Bytes, Graph};
 use lmsc_passes::{PassCx, Pipeline, bridge};
 use lmsc_plan::instance::Instance;
@@ -51,7 +51,7 @@ pub(crate) fn graph(model: &str, dims: &[(&str, u64)]) -> Graph {
     let optimizer = path.with_file_name("optimizer_model_sgd.onnx");
     let optimizer = optimizer.exists().then_some(optimizer);
     let dims = dims.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
-    let binding = BindingArgs { dims, step: StepArgs { optimizer, ..StepArgs::default() } };
+    let binding = Binding { dims, optimizer, ..Binding::default() };
     lmsc::load(&path, &binding).unwrap_or_else(|error| panic!("{model}: {error}")).graph
 }
 

@@ -22,7 +22,7 @@ use worker::without_lock;
 /// Standard output of the command `lmsc` with these arguments.
 #[pyfunction]
 fn output_of(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<String> {
-    let output = without_lock(py, move || lmsc::command::output_of(named(arguments)))?;
+    let output = without_lock(py, move || lmsc::cli::output_of(named(arguments)))?;
     output.map_err(|error| raised(&error))
 }
 
@@ -35,7 +35,7 @@ fn target_names() -> Vec<String> {
 /// Runs the command `lmsc` with these arguments, and returns its exit code.
 #[pyfunction]
 fn execute(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
-    py.detach(|| worker::main(move || lmsc::command::execute(named(arguments))))
+    py.detach(|| worker::main(move || lmsc::cli::execute(named(arguments))))
 }
 
 /// The arguments behind the program's name.

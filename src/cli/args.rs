@@ -1,21 +1,27 @@
-//! The command line.
+//! The arguments of the command line, and their plain form for the library.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lmsc_cuda::Precision;
 use lmsc_ir::Bytes;
-use lmsc_passes::{PassCx, Pipeline, TFLMS, TFLMS_SUMMARY};
+use lmsc_passes::TFLMS;
 use lmsc_plan::pages::{LARGEST, SMALLEST, is_size};
 use lmsc_plan::planners::PLANNERS;
 use lmsc_plan::target::BUILT_IN;
-use lmsc_plan::tflms::{self, Scope};
 
 use crate::budget::{Budget, BudgetRange, Goal};
+use crate::device::{self, needs_gpu};
+use crate::job::{
+    Addresses, Binding, Device, Emit, Form, Input, Job, Look, Machine, Planning, Search, StateOption,
+};
 use crate::planner::PlannerCall;
-use crate::{Code, DEFAULT_PLANNER, Error, device};
+use crate::run::RunOptions;
+use crate::term::{Coloured, Settings};
+use crate::{DEFAULT_PLANNER, Error};
 
 /// Fits the training step of an ONNX model into a device-memory budget.
 ///
@@ -26,7 +32,7 @@ use crate::{Code, DEFAULT_PLANNER, Error, device};
 /// Exit codes: 0 done; 1 the answer is no (does not fit, differs); 2 the input or the call is at fault; 101 a bug
 /// of lmsc; 130 a signal ended it between two steps.
 #[derive(Debug, Parser)]
-#[command(version, long_version = crate::version(), args_conflicts_with_subcommands = true)]
+#[command(version, long_version = version(), args_conflicts_with_subcommands = true)]
 #[command(subcommand_negates_reqs = true)]
 #[command(after_help = "Examples:
   lmsc inspect training_model.onnx --dim batch=256
@@ -65,6 +71,19 @@ pub struct TermArgs {
     pub deny: Option<Deny>,
 }
 
+impl TermArgs {
+    /// The settings of standard error.
+    pub(super) fn settings(&self) -> Settings {
+        let coloured = match self.color {
+            clap::ColorChoice::Auto => Coloured::Auto,
+            clap::ColorChoice::Always => Coloured::Always,
+            clap::ColorChoice::Never => Coloured::Never,
+        };
+        let deny_warnings = self.deny == Some(Deny::Warnings);
+        Settings { quiet: self.quiet, verbose: self.verbose, deny_warnings, coloured }
+    }
+}
+
 /// The messages that are errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Deny {
@@ -88,6 +107,15 @@ pub enum CliCommand {
     Calibrate(CalibrateArgs),
     /// Let a program choose the tensors to swap or recompute, in JSON lines: the environment of the planner `dqn`.
     Env(Box<EnvArgs>),
+    /// Find the first operator of a step that computes something else than the host does from the same operands.
+    ///
+    /// The step runs on the device that --device names, and the results of each operator are compared with those of the host's
+    /// kernels for the very operands that the operator had: an error is found where it is made, not where it shows. With --with,
+    /// the results are those of a file, such as values that another program recorded. A result differs if it is off by more
+    /// than the rounding of its operands explains. Operators that draw random numbers, and bodies of loops, are left out.
+    ///
+    /// Exit codes: 0 all operators compute what the host computes; 1 one does not; 2 the input or the call is at fault.
+    Compare(Box<CompareArgs>),
     /// Explain one tensor's plan within a budget: when it is swapped out and in or recomputed, and why.
     Explain(Box<ExplainArgs>),
     /// Explain an error by its code, such as `LMS0101`; without a code, list the codes.
@@ -176,14 +204,14 @@ pub struct ModelArgs {
 }
 
 impl ModelArgs {
-    /// The model at this path, without bindings.
-    pub(crate) fn of(path: PathBuf) -> ModelArgs {
-        ModelArgs { model: Some(path), binding: BindingArgs::default() }
-    }
-
     /// The path of the model.
     pub fn path(&self) -> &Path {
         self.model.as_deref().expect("the argument is required")
+    }
+
+    /// The model and how it is read, as the library has them.
+    pub fn input(&self) -> Input {
+        Input { path: self.path().to_owned(), binding: self.binding.binding() }
     }
 }
 
@@ -197,6 +225,13 @@ pub struct BindingArgs {
     /// All but the sizes.
     #[command(flatten)]
     pub step: StepArgs,
+}
+
+impl BindingArgs {
+    /// Sizes and state, as the library has them.
+    pub fn binding(&self) -> Binding {
+        self.step.binding(self.dims.clone())
+    }
 }
 
 /// How the step in a file is read, but for the values of its symbolic dimensions.
@@ -218,27 +253,25 @@ pub struct StepArgs {
     pub state: StateArgs,
 }
 
+impl StepArgs {
+    /// Sizes and state, as the library has them, with these values of symbolic dimensions.
+    pub(crate) fn binding(&self, dims: Vec<(String, u64)>) -> Binding {
+        let StepArgs { optimizer, shapes, values, state } = self.clone();
+        let StateArgs { state, no_state } = state;
+        Binding { dims, optimizer, shapes, values, state, no_state }
+    }
+}
+
 /// State: values kept from step to step.
 #[derive(Debug, Args, Clone, Default)]
 pub struct StateArgs {
     /// An input and the output that is its next value; or a JSON file of such pairs; or `none`, for a step without state.
     /// Repeatable. An output named like an input with the suffix `_new` is found without this option.
     #[arg(long, value_name = "INPUT=OUTPUT", value_parser = state)]
-    pub state: Vec<StateArg>,
+    pub state: Vec<StateOption>,
     /// An input or an output that is no state, whatever its name. Repeatable.
     #[arg(long, value_name = "NAME")]
     pub no_state: Vec<String>,
-}
-
-/// One statement about state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StateArg {
-    /// An input and the output that is its next value.
-    Pair(String, String),
-    /// A JSON file of pairs.
-    File(PathBuf),
-    /// Names pair nothing.
-    None,
 }
 
 /// The machine that runs a step.
@@ -260,6 +293,14 @@ pub struct MachineArgs {
     pub host_budget: Option<Budget>,
 }
 
+impl MachineArgs {
+    /// The machine, as the library has it.
+    pub(crate) fn machine(&self) -> Machine {
+        let MachineArgs { target, profile, host_budget } = self.clone();
+        Machine { target, profile, host_budget }
+    }
+}
+
 /// The planner, and how much it searches.
 #[derive(Debug, Args, Clone, Default)]
 #[command(next_help_heading = "Planning")]
@@ -268,7 +309,7 @@ pub struct PlannerArgs {
     #[arg(long, value_name = "PLANNER", value_parser = PlannerParser, hide_possible_values = true)]
     #[arg(help = planner_help(), long_help = planners_help())]
     pub planner: Option<PlannerCall>,
-    /// Describe a planner and its own options.
+    /// Describe a planner and its own options; `all` lists the planners.
     #[arg(long, value_name = "PLANNER")]
     pub help_planner: Option<String>,
     /// Search effort for plan and addresses, in percent of the usual number of evaluations. Up to 100, the search ends early
@@ -309,19 +350,11 @@ pub struct SearchArgs {
 const STEERING: [&str; 5] = ["planner", "ranges", "effort", "addresses", "pages"];
 
 impl SearchArgs {
-    /// The options as options of passes.
-    pub(crate) fn pass_cx(&self) -> PassCx {
-        let PlannerCall { planner, options, .. } = self.planner.called();
-        PassCx {
-            planner,
-            planner_options: options,
-            ranges: self.ranges,
-            effort: self.planner.effort,
-            addresses: self.addresses != Addresses::Off && self.pages.is_none(),
-            or_pages: self.addresses == Addresses::Auto,
-            pages: self.pages,
-            ..PassCx::default()
-        }
+    /// The search, as the library has it.
+    pub(crate) fn search(&self) -> Search {
+        let SearchArgs { planner: PlannerArgs { planner, effort, .. }, ranges, addresses, pages } =
+            self.clone();
+        Search { planner, effort, ranges, addresses, pages }
     }
 }
 
@@ -351,31 +384,15 @@ pub struct PlanArgs {
 }
 
 impl PlanArgs {
-    /// The options of TFLMS that the call takes as they are, as it gives them; nothing if all are tuned for the budget.
-    pub(crate) fn fixed(&self) -> Option<PlannerCall> {
-        let call = self.search.planner.planner.clone().filter(|call| call.name == TFLMS)?;
-        let options = call.options.only(tflms::bends);
-        (!options.is_empty()).then_some(PlannerCall { options, ..call })
-    }
-
-    /// The call without those options.
-    pub(crate) fn without_fixed(&self) -> PlanArgs {
-        let mut args = self.clone();
-        if let Some(call) = &mut args.search.planner.planner {
-            call.options = call.options.only(|name| !tflms::bends(name));
+    /// Planning, as the library has it.
+    pub(crate) fn planning(&self) -> Planning {
+        Planning {
+            budget: self.budget,
+            machine: self.machine.machine(),
+            search: self.search.search(),
+            optimizer_scopes: self.optimizer_scopes.clone(),
+            given: self.given.clone(),
         }
-        args
-    }
-
-    /// Whether the call has parameters with which a step is planned without a budget.
-    fn plans_without_budget(&self) -> bool {
-        self.fixed().is_some_and(|call| call.options.names_given().any(tflms::is_tuned))
-    }
-
-    /// The options as options of passes, without budgets, target and profile.
-    pub(crate) fn pass_cx(&self) -> PassCx {
-        let optimizer_scopes = self.optimizer_scopes.iter().map(|scope| Scope::new(scope)).collect();
-        PassCx { optimizer_scopes, ..self.search.pass_cx() }
     }
 }
 
@@ -401,9 +418,10 @@ pub struct LookArgs {
 }
 
 impl LookArgs {
-    /// The first passes, as many as `--pass-limit` allows.
-    pub(crate) fn limited<'p>(&self, passes: Pipeline<'p>) -> Pipeline<'p> {
-        passes.first(self.pass_limit.unwrap_or(usize::MAX))
+    /// The output between passes, as the library has it.
+    pub(crate) fn look(&self) -> Look {
+        let LookArgs { print_after, print_after_all, print_changed, timing, pass_limit } = self.clone();
+        Look { print_after, print_after_all, print_changed, timing, pass_limit }
     }
 }
 
@@ -420,11 +438,13 @@ pub struct CompileArgs {
     /// Other files that may be written.
     #[command(flatten)]
     pub writing: WritingArgs,
-    /// The form of swaps in ONNX.
-    #[arg(long, value_enum, default_value_t = Form::Function)]
+    /// The form of swaps in ONNX: `function`, calls of functions of the model, which are valid everywhere; or `ort`, operators
+    /// that the optimizer of stock ONNX Runtime leaves alone. [default: function]
+    #[arg(long, value_enum, default_value_t = Form::Function, hide_possible_values = true, hide_default_value = true)]
     pub form: Form,
-    /// The output format; by default by the extension of the output's name, else ONNX.
-    #[arg(long, value_enum)]
+    /// The format of the output: `onnx`, `lms` (text), `mlir` (which `lmsc` reads back), or StableHLO for XLA (`mlir-xla`) or IREE
+    /// (`mlir-iree`). [default: by the name of the output]
+    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
     pub emit: Option<Emit>,
     /// Print the report as JSON.
     #[arg(long)]
@@ -445,8 +465,8 @@ pub struct CompileArgs {
     /// Output between passes.
     #[command(flatten)]
     pub look: LookArgs,
-    /// Run steps of the result, as `lmsc run` does, on this machine's processor or on the GPU that --device names. Without
-    /// --target, the plan is made for that device.
+    /// Run steps of the result on this machine's processor, or on the GPU that --device names. All options of `lmsc run` work
+    /// here, too; its help explains them. Without --target, the plan is made for that device.
     #[arg(long, help_heading = "Running")]
     pub run: bool,
     /// The device.
@@ -454,13 +474,24 @@ pub struct CompileArgs {
     pub on: DeviceArgs,
     /// Running.
     #[command(flatten)]
-    pub options: RunOptions,
+    pub options: RunOptionArgs,
 }
 
 impl CompileArgs {
-    /// Whether the call sets no limit for the step's memory, so that nothing is planned.
-    pub(crate) fn plans_nothing(&self) -> bool {
-        self.plan.budget.is_none() && !self.plan.plans_without_budget() && self.plan.given.is_none()
+    /// The compilation, as the library has it.
+    pub fn job(&self) -> Job {
+        Job {
+            input: self.input.input(),
+            planning: self.plan.planning(),
+            look: self.look.look(),
+            output: self.output.clone(),
+            emit: self.emit,
+            form: self.form,
+            copy_data: self.writing.copy_data,
+            report: self.report.clone(),
+            save_plan: self.save_plan.clone(),
+            trace_plan: self.trace_plan.clone(),
+        }
     }
 
     /// The call with a target for the device that runs the step, if it is run and no target is given.
@@ -484,49 +515,6 @@ pub struct WritingArgs {
     /// Let the output replace a file that is read.
     #[arg(long)]
     pub force: bool,
-}
-
-/// The form of swaps in ONNX.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Form {
-    /// Model-local functions `ai.lmsc::SwapOut` and `SwapIn` with an identity body: valid everywhere.
-    #[default]
-    Function,
-    /// Operators that the optimizer of stock ONNX Runtime leaves alone, with placement annotations.
-    Ort,
-}
-
-/// A kind of output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Emit {
-    /// An ONNX model.
-    Onnx,
-    /// The text form.
-    Lms,
-    /// MLIR: generic operations of ONNX and the dialect `lms`, which `lmsc` reads back.
-    Mlir,
-    /// MLIR that XLA compiles: StableHLO, with swaps as annotations of where tensors are.
-    MlirXla,
-    /// MLIR that IREE compiles: StableHLO, with swaps as transfers between the devices `dev` and `host`.
-    MlirIree,
-}
-
-impl CompileArgs {
-    /// The form of the output at this path.
-    pub(crate) fn emit(&self, output: &Path) -> Emit {
-        self.emit.unwrap_or_else(|| Emit::named(output))
-    }
-}
-
-impl Emit {
-    /// The form of a file with this name.
-    pub fn named(path: &Path) -> Emit {
-        match path.extension().and_then(|e| e.to_str()) {
-            Some("lms") => Emit::Lms,
-            Some("mlir") => Emit::Mlir,
-            _ => Emit::Onnx,
-        }
-    }
 }
 
 /// Let a program choose the tensors to swap or recompute, in JSON lines: the environment of the planner `dqn`.
@@ -809,18 +797,6 @@ pub struct CheckArgs {
     pub json: bool,
 }
 
-/// How a plan keeps within the memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Addresses {
-    /// By addresses in an arena, or by pages where addresses cost much.
-    #[default]
-    Auto,
-    /// By addresses in an arena.
-    On,
-    /// By counting bytes.
-    Off,
-}
-
 /// Weights of the planner `dqn`.
 #[derive(Debug, Args, Clone, Default)]
 #[command(next_help_heading = "Planning")]
@@ -985,6 +961,34 @@ pub struct CalibrateArgs {
     pub output: PathBuf,
 }
 
+/// `lmsc compare`.
+#[derive(Debug, Args, Clone)]
+#[command(after_help = "Examples:
+  lmsc compare step.onnx --device cuda
+  lmsc run step.onnx --steps 1 --params p.safetensors --fetch all --out values.safetensors
+  lmsc compare step.onnx --params p.safetensors --steps 1 --with values.safetensors --case wrong.lms")]
+pub struct CompareArgs {
+    /// The model: as `lmsc` wrote it for a budget, or any other.
+    #[command(flatten)]
+    pub input: ModelArgs,
+    /// Compare the values in this safetensors file instead, by their names in the model. Operands that it lacks are those of a run
+    /// on the device.
+    #[arg(long, value_name = "FILE")]
+    pub with: Option<PathBuf>,
+    /// Write the first operator that differs to this file, as `.lms`, and its operands beside it, as `.safetensors`.
+    #[arg(long, value_name = "FILE")]
+    pub case: Option<PathBuf>,
+    /// The device.
+    #[command(flatten)]
+    pub on: DeviceArgs,
+    /// Running.
+    #[command(flatten)]
+    pub start: StartArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `lmsc run`.
 #[derive(Debug, Args, Clone)]
 pub struct RunArgs {
@@ -1010,7 +1014,7 @@ pub struct RunArgs {
     pub json: bool,
     /// Running.
     #[command(flatten)]
-    pub options: RunOptions,
+    pub options: RunOptionArgs,
 }
 
 /// The device, and the precision of its products.
@@ -1037,7 +1041,7 @@ impl DeviceArgs {
     ///
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind) if an option does not apply to the device.
-    pub fn device(&self, options: &RunOptions) -> Result<Device, Error> {
+    pub(crate) fn device(&self, options: &RunOptions) -> Result<Device, Error> {
         let device = self.device.unwrap_or(Device::Host);
         options.suits(device)?;
         let precision = self.precision.unwrap_or_default();
@@ -1062,73 +1066,13 @@ impl DeviceArgs {
     }
 }
 
-/// The error for an option that has no meaning on the host.
-pub(crate) fn needs_gpu(option: &str) -> Error {
-    let message = format!("{option} is of GPUs alone, and the step runs on the host");
-    Error::new(Code::Option, message).with_help("add --device cuda, or leave it out")
-}
-
-/// The device that runs a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Device {
-    /// The processor.
-    Host,
-    /// A GPU.
-    Cuda {
-        /// Its number, from 0.
-        ordinal: u32,
-        /// Whether the commands of a step are captured once and replayed.
-        graph: bool,
-        /// The precision to which products and convolutions may round their operands.
-        precision: Precision,
-        /// Whether kernels of lmsc replace library calls.
-        own_kernels: bool,
-    },
-}
-
-impl Device {
-    /// The GPU of this number.
-    pub(crate) fn cuda(ordinal: u32) -> Device {
-        Device::Cuda { ordinal, graph: false, precision: Precision::F32, own_kernels: false }
-    }
-}
-
-impl std::str::FromStr for Device {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Device, String> {
-        if text == "host" {
-            return Ok(Device::Host);
-        }
-        let (name, graph) = text.strip_suffix("+graph").map_or((text, false), |name| (name, true));
-        let ordinal = match name.strip_prefix("cuda") {
-            Some("") => Some(0),
-            Some(rest) => rest.strip_prefix(':').and_then(|number| number.parse().ok()),
-            None => None,
-        };
-        let unknown =
-            || "expected `host`, `cuda` or `cuda:N`, the latter two perhaps with `+graph`".to_owned();
-        Ok(Device::Cuda {
-            ordinal: ordinal.ok_or_else(unknown)?,
-            graph,
-            precision: Precision::F32,
-            own_kernels: false,
-        })
-    }
-}
-
-/// Running.
+/// How many steps run, and with which values.
 #[derive(Debug, Args, Clone, Default)]
 #[command(next_help_heading = "Running")]
-pub struct RunOptions {
+pub struct StartArgs {
     /// Number of steps. [default: 10]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: Option<u64>,
-    /// Map chunks of this size to each tensor while it is in use (OOC's virtual addressing), instead of one arena, and print the
-    /// bytes lost in them. A multiple of 64 KiB; on a GPU rounded up to its granularity, such as 2 MiB, and mapped once, before
-    /// the first step.
-    #[arg(long = "virtual", value_name = "BYTES")]
-    pub chunk: Option<Bytes>,
     /// Initial parameters and other inputs by name: a safetensors file, or the initializers of an ONNX model, such as
     /// the forward model. Inputs without a value get small random numbers.
     #[arg(long, value_name = "FILE")]
@@ -1141,6 +1085,35 @@ pub struct RunOptions {
     /// Seed of random numbers. [default: 0, or the seed of the resumed run]
     #[arg(long, value_name = "SEED")]
     pub seed: Option<u64>,
+    /// Continue from a checkpoint of --save, with the same bits as without the interruption. --data and inputs too large for the
+    /// checkpoint are given again; missing or changed ones are named.
+    #[arg(long, value_name = "FILE")]
+    pub resume: Option<PathBuf>,
+    /// Values of inputs and initializers by name, the same at every step, as a safetensors file.
+    #[arg(long, value_name = "FILE")]
+    pub feeds: Option<PathBuf>,
+}
+
+impl StartArgs {
+    /// The options, as the library has them.
+    pub fn options(&self) -> RunOptions {
+        let StartArgs { steps, params, data, seed, resume, feeds } = self.clone();
+        RunOptions { steps, params, data, seed, resume, feeds, ..RunOptions::default() }
+    }
+}
+
+/// Running.
+#[derive(Debug, Args, Clone, Default)]
+#[command(next_help_heading = "Running")]
+pub struct RunOptionArgs {
+    /// With which values the steps run.
+    #[command(flatten)]
+    pub start: StartArgs,
+    /// Map chunks of this size to each tensor while it is in use (OOC's virtual addressing), instead of one arena, and print the
+    /// bytes lost in them. A multiple of 64 KiB; on a GPU rounded up to its granularity, such as 2 MiB, and mapped once, before
+    /// the first step.
+    #[arg(long = "virtual", value_name = "BYTES")]
+    pub chunk: Option<Bytes>,
     /// Write a checkpoint to this safetensors file after the last step, or after the step during which Ctrl-C was pressed: the
     /// variables, and the given inputs (of large ones a digest).
     #[arg(long, value_name = "FILE")]
@@ -1152,13 +1125,6 @@ pub struct RunOptions {
     /// [default: 1]
     #[arg(long, value_name = "COUNT", requires = "save", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub keep: Option<u64>,
-    /// Continue from a checkpoint of --save, with the same bits as without the interruption. --data and inputs too large for the
-    /// checkpoint are given again; missing or changed ones are named.
-    #[arg(long, value_name = "FILE")]
-    pub resume: Option<PathBuf>,
-    /// Values of inputs and initializers by name, the same at every step, as a safetensors file.
-    #[arg(long, value_name = "FILE")]
-    pub feeds: Option<PathBuf>,
     /// Names of values of the last step to write to the file of --out, or `all`.
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "out")]
     pub fetch: Option<Vec<String>>,
@@ -1188,59 +1154,25 @@ pub struct RunOptions {
     pub without_waits: Option<usize>,
 }
 
-impl RunOptions {
-    /// Refuses options that the device does not support.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Input`](crate::ErrorKind) naming the option.
-    pub fn suits(&self, device: Device) -> Result<(), Error> {
-        let Device::Cuda { graph, .. } = device else {
-            return match (self.require_libraries, self.without_waits) {
-                (true, _) => Err(needs_gpu("--require-libraries")),
-                (false, Some(_)) => Err(needs_gpu("--without-waits")),
-                (false, None) => Ok(()),
-            };
-        };
-        let needs_host =
-            [("--copy-bandwidth", self.copy_bandwidth.is_some()), ("--skip-closed", self.skip_closed)];
-        let within = [("--check-numerics", self.check_numerics), ("--fetch", self.fetch.is_some())];
-        if let Some((name, _)) = needs_host.iter().find(|(_, given)| *given) {
-            return Err(Error::new(
-                Code::Option,
-                format!("{name} is of the host alone; leave it out with --device cuda"),
-            ));
+impl RunOptionArgs {
+    /// The options, as the library has them.
+    pub fn options(&self) -> RunOptions {
+        let args = self.clone();
+        RunOptions {
+            chunk: args.chunk,
+            save: args.save,
+            save_every: args.save_every,
+            keep: args.keep,
+            fetch: args.fetch,
+            out: args.out,
+            check_numerics: args.check_numerics,
+            skip_closed: args.skip_closed,
+            trace: args.trace,
+            copy_bandwidth: args.copy_bandwidth,
+            require_libraries: args.require_libraries,
+            without_waits: args.without_waits,
+            ..args.start.options()
         }
-        match within.iter().find(|(_, given)| *given && graph) {
-            Some((name, _)) => Err(Error::new(
-                Code::Option,
-                format!("{name} looks into a step, which is replayed as a whole; leave out `+graph`"),
-            )),
-            None => Ok(()),
-        }
-    }
-
-    /// The names of the given options.
-    pub fn given(&self) -> Vec<&'static str> {
-        let all = [
-            ("--steps", self.steps.is_some()),
-            ("--params", self.params.is_some()),
-            ("--data", self.data.is_some()),
-            ("--seed", self.seed.is_some()),
-            ("--save", self.save.is_some()),
-            ("--save-every", self.save_every.is_some()),
-            ("--keep", self.keep.is_some()),
-            ("--resume", self.resume.is_some()),
-            ("--feeds", self.feeds.is_some()),
-            ("--fetch", self.fetch.is_some()),
-            ("--out", self.out.is_some()),
-            ("--check-numerics", self.check_numerics),
-            ("--skip-closed", self.skip_closed),
-            ("--trace", self.trace.is_some()),
-            ("--copy-bandwidth", self.copy_bandwidth.is_some()),
-            ("--require-libraries", self.require_libraries),
-            ("--without-waits", self.without_waits.is_some()),
-        ];
-        all.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
     }
 }
 
@@ -1316,11 +1248,12 @@ impl TypedValueParser for PlannerParser {
 }
 
 fn planners_help() -> String {
-    let of_graphs = [(TFLMS, TFLMS_SUMMARY)];
-    let all = PLANNERS.iter().map(|planner| (planner.name, planner.summary)).chain(of_graphs);
-    let list: String = all.map(|(name, summary)| format!("\n- {name}: {summary}")).collect();
-    let options = "`--help-planner PLANNER` lists a planner's own options, which stand in braces: --planner 'tflms{lb=3,ub=40}'.";
-    format!("{}\n\n{options}\n{list}", planner_help())
+    let names: Vec<&str> = PLANNERS.iter().map(|planner| planner.name).chain([TFLMS]).collect();
+    format!(
+        "{} The planners are {}. A planner's own options stand in braces: 'tflms{{lb=3,ub=40}}'.",
+        planner_help(),
+        names.join(", ")
+    )
 }
 
 fn planner_help() -> String {
@@ -1396,13 +1329,28 @@ fn pair(text: &str) -> Option<(&str, &str)> {
     text.split_once('=').filter(|(a, b)| !a.is_empty() && !b.is_empty())
 }
 
-fn state(text: &str) -> Result<StateArg, String> {
+fn state(text: &str) -> Result<StateOption, String> {
     match pair(text) {
-        Some((input, output)) => Ok(StateArg::Pair(input.to_owned(), output.to_owned())),
-        None if text == "none" => Ok(StateArg::None),
-        None if text.ends_with(".json") => Ok(StateArg::File(text.into())),
+        Some((input, output)) => Ok(StateOption::Pair(input.to_owned(), output.to_owned())),
+        None if text == "none" => Ok(StateOption::None),
+        None if text.ends_with(".json") => Ok(StateOption::File(text.into())),
         _ => {
             Err(format!("`{text}` is not of the form INPUT=OUTPUT, nor the name of a .json file, nor `none`"))
         }
     }
+}
+
+/// The version, with the commit of a release build and the features.
+fn version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(long_version);
+    &VERSION
+}
+
+fn long_version() -> String {
+    let commit = match env!("LMSC_COMMIT") {
+        "" => "a development build".to_owned(),
+        commit => format!("commit {commit}"),
+    };
+    let features = if cfg!(feature = "melior") { "melior" } else { "none" };
+    format!("{} ({commit}; features: {features})", env!("CARGO_PKG_VERSION"))
 }

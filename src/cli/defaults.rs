@@ -164,7 +164,7 @@ mod tests {
     use clap::{CommandFactory, FromArgMatches};
 
     use super::*;
-    use crate::cli::{Cli, CliCommand};
+    use crate::cli::args::{Cli, CliCommand};
 
     fn parsed(toml: &str, call: &str) -> Cli {
         let defaults = Defaults::parse(toml, &Cli::command()).unwrap();

@@ -1,4 +1,4 @@
-//! The command `lmsc`: from the arguments to the output and the exit code.
+//! From the arguments to the output and the exit code.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -8,11 +8,12 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use lmsc_ir::words;
 
-use crate::cli::{Cli, CliCommand};
-use crate::defaults::Defaults;
+use super::args::{Cli, CliCommand};
+use super::defaults::Defaults;
+use super::files::CallFiles;
+use super::help;
 use crate::error::note;
-use crate::files::CallFiles;
-use crate::{Code, Error, help, run, term};
+use crate::{Code, Error, commands, term};
 
 /// The exit code of the command with these arguments, of which the first is the program's name. Runs the command; results
 /// go to standard output, errors to standard error.
@@ -45,13 +46,16 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
-    term::set(&cli.term);
+    term::set(&cli.term.settings());
     if let Some(message) = defaults.told(called.filter(|_| cli.command.is_some())) {
         note(&message);
     }
     // These commands start threads for kernels once the model is read; the others evaluate only constants, on one
     // thread.
-    if !matches!(cli.command, None | Some(CliCommand::Run(_) | CliCommand::Calibrate(_))) {
+    if !matches!(
+        cli.command,
+        None | Some(CliCommand::Run(_) | CliCommand::Calibrate(_) | CliCommand::Compare(_))
+    ) {
         lmsc_kernels::compute_here(1);
     }
     let mut out = io::stdout().lock();
@@ -223,26 +227,27 @@ fn negative(arguments: &[OsString], error: &clap::Error) -> Option<String> {
 /// Runs the command and returns the text to print.
 fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
     match &cli.command {
-        Some(CliCommand::Check(args)) => crate::check_file(args),
-        Some(CliCommand::Env(args)) => crate::env(args, out).map(|()| String::new()),
-        Some(CliCommand::Explain(args)) => crate::explain(args),
-        Some(CliCommand::ExplainError { code }) => crate::explain_error(code.as_deref()),
-        Some(CliCommand::Fit(args)) => crate::fit(args),
-        Some(CliCommand::Inspect(args)) => crate::inspect(args),
-        Some(CliCommand::Launches(args)) => run::launches(args),
-        Some(CliCommand::Offsets(args)) => crate::offsets(args),
-        Some(CliCommand::Opt(args)) => crate::opt(args),
-        Some(CliCommand::Reduce(args)) => crate::reduce(args),
-        Some(CliCommand::Plan(args)) => crate::plan(args),
-        Some(CliCommand::Sweep(args)) => crate::sweep(args),
-        Some(CliCommand::Calibrate(args)) => run::calibrate(args),
-        Some(CliCommand::Run(args)) => run::run(args, out).map(|()| String::new()),
-        Some(CliCommand::Passes { json: false }) => Ok(crate::list_passes()),
-        Some(CliCommand::Passes { json: true }) => Ok(crate::passes_as_json()),
+        Some(CliCommand::Check(args)) => commands::check_file(args),
+        Some(CliCommand::Compare(args)) => commands::compare(args),
+        Some(CliCommand::Env(args)) => commands::env(args, out).map(|()| String::new()),
+        Some(CliCommand::Explain(args)) => commands::explain(args),
+        Some(CliCommand::ExplainError { code }) => commands::explain_error(code.as_deref()),
+        Some(CliCommand::Fit(args)) => commands::fit(args),
+        Some(CliCommand::Inspect(args)) => commands::inspect(args),
+        Some(CliCommand::Launches(args)) => commands::launches(args),
+        Some(CliCommand::Offsets(args)) => commands::offsets(args),
+        Some(CliCommand::Opt(args)) => commands::opt(args),
+        Some(CliCommand::Reduce(args)) => commands::reduce(args),
+        Some(CliCommand::Plan(args)) => commands::plan(args),
+        Some(CliCommand::Sweep(args)) => commands::sweep(args),
+        Some(CliCommand::Calibrate(args)) => commands::calibrate(args),
+        Some(CliCommand::Run(args)) => commands::run(args, out).map(|()| String::new()),
+        Some(CliCommand::Passes { json: false }) => Ok(commands::list_passes()),
+        Some(CliCommand::Passes { json: true }) => Ok(commands::passes_as_json()),
         Some(CliCommand::Targets { name: None, json: false }) => Ok(crate::list_targets()),
         Some(CliCommand::Targets { name, json: true }) => crate::targets_as_json(name.as_deref()),
         Some(CliCommand::Targets { name: Some(name), json: false }) => crate::target(name),
-        Some(CliCommand::Verify(args)) => crate::verify(args),
+        Some(CliCommand::Verify(args)) => commands::verify(args),
         Some(CliCommand::Man { folder }) => help::manual(folder),
         Some(CliCommand::Completions { shell }) => {
             let mut script = Vec::new();
@@ -251,9 +256,9 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
         }
         None => {
             let args = &cli.compile.for_run();
-            let compiled = crate::compile(args, out)?;
+            let compiled = commands::compile(args, out)?;
             if args.run {
-                run::run_compiled(args, &compiled, out)?;
+                commands::run_compiled(args, &compiled, out)?;
                 return Ok(String::new());
             }
             let report = &compiled.report;

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use lmsc_onnx::Model;
 
-use crate::cli::StateArg;
-use crate::defaults::FILE;
-use crate::emit::same_file;
+use crate::cli::defaults::FILE;
+use crate::files::{replaces, same_file};
+use crate::job::StateOption;
 use crate::run::generation;
 use crate::{Code, Error, external};
 
 /// Arguments that name files to read.
-const READ: [&str; 13] = [
+const READ: [&str; 14] = [
     "model",
     "optimizer",
     "original",
@@ -26,13 +26,14 @@ const READ: [&str; 13] = [
     "data",
     "resume",
     "feeds",
+    "with",
 ];
 
 /// Arguments that name a target, which may be a file to read.
 const TARGETS: [&str; 2] = ["target", "gpu"];
 
 /// Arguments that name files to write.
-const WRITTEN: [&str; 11] = [
+const WRITTEN: [&str; 12] = [
     "output",
     "report",
     "save_plan",
@@ -44,6 +45,7 @@ const WRITTEN: [&str; 11] = [
     "save",
     "out",
     "trace",
+    "case",
 ];
 
 /// Pairs of arguments that may name one file: it is read whole before it is replaced.
@@ -75,10 +77,10 @@ impl CallFiles {
             ids.iter().copied().flat_map(of).collect()
         };
         let (mut read, mut written) = (named(&READ), named(&WRITTEN));
-        let states = matches.try_get_many::<StateArg>("state").ok().flatten().into_iter().flatten();
+        let states = matches.try_get_many::<StateOption>("state").ok().flatten().into_iter().flatten();
         read.extend(states.filter_map(|state| match state {
-            StateArg::File(path) => Some(File { argument: "state", path: path.clone() }),
-            StateArg::None | StateArg::Pair(..) => None,
+            StateOption::File(path) => Some(File { argument: "state", path: path.clone() }),
+            StateOption::None | StateOption::Pair(..) => None,
         }));
         for argument in TARGETS {
             let targets = matches.try_get_many::<String>(argument).ok().flatten().into_iter().flatten();
@@ -143,17 +145,6 @@ impl CallFiles {
     }
 }
 
-/// The error of a file that would be replaced though it is read.
-pub(crate) fn replaces(written: &Path, read: &Path, can_force: bool) -> Error {
-    let message = format!("writing {} would replace {}, which is read", written.display(), read.display());
-    let help = if can_force {
-        "write to another file, or add --force to replace it"
-    } else {
-        "write to another file"
-    };
-    Error::new(Code::File, message).with_help(help)
-}
-
 /// The option in messages.
 fn option(argument: &str) -> String {
     format!("--{}", argument.replace('_', "-"))
@@ -182,7 +173,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::cli::Cli;
+    use crate::cli::args::Cli;
 
     #[test]
     fn every_argument_that_is_a_path_is_in_the_table() {

@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::{ColorChoice, CommandFactory};
+use clap::{Args, ColorChoice, CommandFactory};
 
 use crate::Error;
-use crate::cli::Cli;
-use crate::emit::write_atomically;
+use crate::cli::args::{Cli, RunOptionArgs};
+use crate::files::write_atomically;
 
 /// The text for a call without arguments.
 pub(crate) const BRIEF: &str = "\
@@ -44,6 +44,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 4] = [
         &[
             ("run", "Run training steps on this machine, within the budget"),
             ("calibrate", "Measure operators and copies on this machine"),
+            ("compare", "Find the first operator that computes something else"),
             ("launches", "List the calls of a step on a GPU, with their least times"),
         ],
     ),
@@ -97,10 +98,12 @@ pub(crate) fn command(is_short: bool, color: ColorChoice) -> clap::Command {
         .help_template(template)
         .override_usage("lmsc [OPTIONS] <MODEL>\n       lmsc <COMMAND>");
     let all: Vec<String> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
+    let of_run = options_of_run();
     // Options shared by all commands stay unchanged: a change here would change them for every command.
     for id in all.iter().filter(|id| !["model", "quiet", "verbose", "color"].contains(&id.as_str())) {
         let short = SHORT.iter().enumerate().find(|(_, (name, _))| name == id);
         command = command.mut_arg(id, |arg| match short {
+            _ if of_run.contains(id) => arg.hide(true),
             Some((place, (_, words))) => {
                 let long = arg.get_long_help().or(arg.get_help()).cloned().unwrap_or_default();
                 let arg = arg.help(*words).long_help(long);
@@ -115,6 +118,12 @@ pub(crate) fn command(is_short: bool, color: ColorChoice) -> clap::Command {
         command = command.mut_subcommand(name, |it| it.hide(true));
     }
     command
+}
+
+/// The options of `lmsc run` that its own help explains, and the help of the main command does not.
+fn options_of_run() -> Vec<String> {
+    let all = RunOptionArgs::augment_args(clap::Command::new("run"));
+    all.get_arguments().map(|arg| arg.get_id().to_string()).filter(|id| id != "steps").collect()
 }
 
 fn lines(commands: &[(&str, &str)]) -> String {

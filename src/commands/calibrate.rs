@@ -1,38 +1,38 @@
 //! `lmsc calibrate`: measures operators and copies on the host or a device.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::Scope;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lmsc_cuda as cuda;
-use lmsc_ir::program::{Program, Stream};
+use lmsc_ir::program::Program;
 use lmsc_ir::{Bytes, Graph, words};
 use lmsc_onnx::key;
 use lmsc_passes::{PassCx, Pipeline};
 use lmsc_plan::cost::{MeasuredCost, Profile, signature};
-use lmsc_plan::problem::Duplex;
 use lmsc_plan::target::TargetLink;
 use lmsc_plan::{Costs, planners};
 use lmsc_runtime::{RunError, TimedLaunch};
 
-use super::runner::Runner;
-use super::tensors::{self, Files};
-use super::{
-    Subject, checked, compute_here, is_planned, metadata, not_ready, open_inputs, planned_budget,
-    predicted_by, program, refused, synthetic,
-};
 use crate::budget::Budget;
-use crate::cli::{CalibrateArgs, Device, LookArgs, RunOptions, needs_gpu};
-use crate::{Code, DEFAULT_PLANNER, Error, emit, load};
+use crate::cli::args::CalibrateArgs;
+use crate::context::{of_machine, with_budgets};
+use crate::device::needs_gpu;
+use crate::files::{check_target, write_atomically};
+use crate::job::{Binding, Device, Look};
+use crate::link::{LEAST, MOST, Spread, measured_link, median};
+use crate::refusals::{floors_of, smaller};
+use crate::run::{
+    Files, RunOptions, Runner, Subject, checked, compute_here, inline_small, is_planned, let_go, metadata,
+    not_ready, open_inputs, planned_budget, predicted_by, program, refused, synthetic,
+};
+use crate::{Code, DEFAULT_PLANNER, Error, load, look};
 
 /// Measures the model's operators within the budget and writes the profile that planners read. Returns a summary.
 ///
 /// # Errors
 /// As [`super::run()`].
 pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
-    emit::check_target(&args.output)?;
+    check_target(&args.output)?;
     let (path, device) = (args.input.path(), args.device);
     if matches!(device, Device::Cuda { graph: true, .. }) {
         let message = "calibrate looks into a step, which is replayed as a whole; leave out `+graph`";
@@ -41,15 +41,16 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     if args.require_libraries && device == Device::Host {
         return Err(needs_gpu("--require-libraries"));
     }
-    let load::Loaded { mut graph, model, .. } = load::load_to_run(path, &args.input.binding)?;
+    let binding = args.input.binding.binding();
+    let load::Loaded { mut graph, model, .. } = load::load_to_run(path, &binding)?;
     let is_planned = is_planned(&graph);
     compute_here(&graph);
     let planned = model.as_ref().filter(|_| graph.has_addresses()).and_then(planned_budget);
     let planned_for = model.as_ref().and_then(|model| metadata(model, key::TARGET)).map(str::to_owned);
     let subject = Subject { path, device, planned_for: planned_for.as_deref() };
     let mut files = Files::new(model.and_then(|model| model.folder));
-    tensors::inline_small(&mut graph, &mut files)?;
-    let cx = fitted(&mut graph, args, planned)?;
+    inline_small(&mut graph, &mut files)?;
+    let cx = fitted(&mut graph, args, &binding, planned)?;
     let budget = cx.whole_budget();
     let program = program(&graph, budget, device).map_err(|e| refused(&subject, &graph, e))?;
     let program = checked(program, path, is_planned)?;
@@ -69,7 +70,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     for (name, ty) in &open {
         session.set(name, &synthetic(name, ty, 0))?;
     }
-    tensors::let_go(&mut graph, &mut files, |name, bytes| session.set(name, bytes))?;
+    let_go(&mut graph, &mut files, |name, bytes| session.set(name, bytes))?;
     let timed = session.session().time_launches(args.steps);
     let (timed, steps) = timed.map_err(|e| not_ready(&subject, e))?;
     let mut times = shares(session.program(), &graph, &cx, &timed);
@@ -90,7 +91,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
         profile.insert(signature, MeasuredCost { nanos, workspace });
     }
     let text = profile.to_json();
-    crate::write_atomically(&args.output, |w| w.write_all(text.as_bytes()))?;
+    write_atomically(&args.output, |w| w.write_all(text.as_bytes()))?;
     let within = budget.map(|budget| format!(", within {budget}")).unwrap_or_default();
     let spread = Spread::of(&steps).max(copies);
     let text = format!(
@@ -104,49 +105,22 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     Ok(text + &costs.map(costs_text).unwrap_or_default() + &spread.text())
 }
 
-/// How much repeated measurements differ: the time at the third quartile divided by the time at the first quartile.
-#[derive(Clone, Copy)]
-struct Spread(f64);
-
-impl Spread {
-    /// Above this, something else ran on the machine.
-    const LARGE: f64 = 1.25;
-
-    /// 1 for fewer than four measurements: they say nothing about their spread.
-    fn of(times: &[Duration]) -> Spread {
-        let mut times = times.to_vec();
-        times.sort_unstable();
-        let quartile = |part: usize| times[part * (times.len() - 1) / 4].as_secs_f64().max(1e-9);
-        Spread(if times.len() < 4 { 1.0 } else { quartile(3) / quartile(1) })
-    }
-
-    fn max(self, other: Spread) -> Spread {
-        Spread(self.0.max(other.0))
-    }
-
-    /// A line that says what to do where the spread is large; else nothing.
-    fn text(self) -> String {
-        if self.0 < Spread::LARGE {
-            return String::new();
-        }
-        let percent = (self.0 - 1.0) * 100.0;
-        format!(
-            "Repeated measurements differ by {percent:.0} % (third quartile to first): measure again when nothing else runs.\n"
-        )
-    }
-}
-
 /// The share of a GPU's free memory for which a step is planned that needs more; the rest is for libraries and
 /// kernels.
 const OF_FREE: &str = "90%";
 
 /// The options of the machine, with the budget of the call or the file. On a GPU that the step does not fit, the
 /// budget is most of the free memory. Plans the graph for it, unless the graph is already planned.
-fn fitted(graph: &mut Graph, args: &CalibrateArgs, planned: Option<Bytes>) -> Result<PassCx, Error> {
+fn fitted(
+    graph: &mut Graph,
+    args: &CalibrateArgs,
+    binding: &Binding,
+    planned: Option<Bytes>,
+) -> Result<PassCx, Error> {
     let cx = PassCx { target: predicted_by(args.device), ..PassCx::default() };
-    let cx = PassCx { planner: planners::planner(DEFAULT_PLANNER), addresses: true, ..crate::of_machine(cx) };
+    let cx = PassCx { planner: planners::planner(DEFAULT_PLANNER), addresses: true, ..of_machine(cx) };
     let given = args.budget.or(planned.map(Budget::Bytes));
-    let cx = crate::with_budgets(cx, graph, given, None)?;
+    let cx = with_budgets(cx, graph, given, None)?;
     let memory = cx.target().device_bytes;
     let needed = || cx.memory(graph).peak().0.saturating_add(cx.constants.0);
     let most: Budget = OF_FREE.parse().expect("it is a share");
@@ -154,14 +128,14 @@ fn fitted(graph: &mut Graph, args: &CalibrateArgs, planned: Option<Bytes>) -> Re
         None if args.device == Device::Host || needed() <= most.bytes(memory, || Bytes::ZERO).0 => {
             return Ok(cx);
         }
-        None => crate::with_budgets(cx, graph, Some(most), None)?,
+        None => with_budgets(cx, graph, Some(most), None)?,
         Some(_) => cx,
     };
     if !graph.has_addresses() {
         let original = graph.clone();
         let passes = Pipeline::of_planner(DEFAULT_PLANNER);
-        crate::look::run(graph, &passes, &cx, &LookArgs::default())
-            .map_err(|e| crate::smaller(crate::floors_of(e, &original, &cx), &args.input.binding))?;
+        look::run(graph, &passes, &cx, &Look::default())
+            .map_err(|e| smaller(floors_of(e, &original, &cx), binding))?;
     }
     Ok(cx)
 }
@@ -208,134 +182,9 @@ fn costs_text(costs: cuda::Overheads) -> String {
     )
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
-}
-
 /// The costs of a GPU other than operators and copies: launches, waits and allocations; `None` on the host.
 fn costs_of(device: Device) -> Result<Option<cuda::Overheads>, RunError> {
     let Device::Cuda { ordinal, .. } = device else { return Ok(None) };
     let compiler = cuda::KernelCompiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()))?;
     cuda::Overheads::measure(ordinal, &compiler).map(Some)
-}
-
-/// The bandwidths and latency between the device and the host, measured with copies of at most `most` bytes.
-pub(crate) fn link_of(device: Device, most: u64) -> Result<TargetLink, RunError> {
-    measured_link(device, most).map(|(link, _)| link)
-}
-
-/// The link, and by how much copies of the same size differ.
-fn measured_link(device: Device, most: u64) -> Result<(TargetLink, Spread), RunError> {
-    match device {
-        Device::Host => std::thread::scope(|scope| {
-            let threads = [Copier::new(scope, Stream::Out)?, Copier::new(scope, Stream::In)?];
-            link(most, |way, bytes, beside| Ok(Copier::time(&threads, way, bytes, beside)))
-        }),
-        Device::Cuda { ordinal, .. } => {
-            let copies = cuda::Copies::new(ordinal, most)?;
-            link(most, |way, bytes, beside| copies.time(way, bytes, beside))
-        }
-    }
-}
-
-/// The size of a copy whose time is the latency, in bytes.
-pub(crate) const LEAST: u64 = 256;
-
-/// The largest copy that is measured, if there is memory for it.
-pub(crate) const MOST: u64 = 32 << 20;
-
-/// The link that fits the copy times of `time`, which gets the direction, the bytes, and whether the other
-/// direction is busy; and by how much its times for the largest copies differ.
-fn link(
-    most: u64,
-    mut time: impl FnMut(Stream, u64, bool) -> Result<Duration, RunError>,
-) -> Result<(TargetLink, Spread), RunError> {
-    let spread = Cell::new(Spread(1.0));
-    let mut typical = |way, bytes, beside, times: usize| {
-        // The first copy runs with cold memory and caches.
-        let all = (0..=times).map(|_| time(way, bytes, beside)).collect::<Result<Vec<_>, _>>()?;
-        if bytes == most {
-            spread.set(spread.get().max(Spread::of(&all[1..])));
-        }
-        Ok::<_, RunError>(median(all[1..].to_vec()))
-    };
-    // A higher latency of one direction is counted with the bytes.
-    let latency = typical(Stream::Out, LEAST, false, 25)?.min(typical(Stream::In, LEAST, false, 25)?);
-    let mut rate = |way, beside| {
-        let (mut bytes, mut seconds) = (0, 0.0);
-        for size in [most / 16, most / 4, most] {
-            bytes += size;
-            seconds += typical(way, size, beside, 5)?.saturating_sub(latency).as_secs_f64();
-        }
-        Ok::<_, RunError>(((bytes as f64 / seconds.max(1e-9)) as u64).max(1))
-    };
-    let [out, into] = [rate(Stream::Out, false)?, rate(Stream::In, false)?];
-    let link = TargetLink {
-        duplex: Duplex::Full,
-        out_bytes_per_second: out,
-        in_bytes_per_second: into,
-        // A copy is not faster while the other direction is busy.
-        out_beside_in_bytes_per_second: Some(rate(Stream::Out, true)?.min(out)),
-        in_beside_out_bytes_per_second: Some(rate(Stream::In, true)?.min(into)),
-        latency_nanos: latency.as_nanos() as u64,
-    };
-    Ok((link, spread.get()))
-}
-
-/// A thread that runs copies, as the copy threads of a session do.
-struct Copier {
-    requests: Sender<(Instant, u64)>,
-    took: Receiver<Duration>,
-}
-
-impl Copier {
-    fn new<'scope>(scope: &'scope Scope<'scope, '_>, stream: Stream) -> Result<Copier, RunError> {
-        let ((requests, requested), (done, took)) = (channel::<(Instant, u64)>(), channel());
-        let copy = move || {
-            let (from, mut to) = (vec![1u8; MOST as usize], vec![2u8; MOST as usize]);
-            for (since, bytes) in requested {
-                to[..bytes as usize].copy_from_slice(std::hint::black_box(&from[..bytes as usize]));
-                std::hint::black_box(&mut to);
-                _ = done.send(since.elapsed());
-            }
-        };
-        let started = std::thread::Builder::new().spawn_scoped(scope, copy);
-        started.map_err(|error| RunError::NoThread { stream, why: error.to_string() })?;
-        Ok(Copier { requests, took })
-    }
-
-    fn copy(&self, bytes: u64) {
-        _ = self.requests.send((Instant::now(), bytes));
-    }
-
-    /// The time from the request of a copy until its end. `threads` are the one for copies out and the one for
-    /// copies in.
-    fn time(threads: &[Copier; 2], way: Stream, bytes: u64, beside: bool) -> Duration {
-        let [out, into] = threads;
-        let (this, other) = if way == Stream::In { (into, out) } else { (out, into) };
-        // The other direction is busy from before this copy begins until after it ends.
-        let [before, behind] = if beside { [1, 2] } else { [0, 0] };
-        (0..before).for_each(|_| other.copy(bytes));
-        this.copy(bytes);
-        (0..behind).for_each(|_| other.copy(bytes));
-        (0..before + behind).for_each(|_| _ = other.took.recv());
-        this.took.recv().expect("copying does not panic")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn measurements_that_differ_are_told() {
-        let spread = |millis: &[u64]| {
-            Spread::of(&millis.iter().map(|&m| Duration::from_millis(m)).collect::<Vec<_>>())
-        };
-        assert_eq!(spread(&[10, 11, 10, 10, 30]).text(), "");
-        assert_eq!(spread(&[10, 90]).text(), "");
-        assert!(spread(&[20, 10, 10, 20, 20]).text().contains("by 100 %"));
-        assert!(spread(&[10; 5]).max(spread(&[10, 10, 15, 15])).text().contains("by 50 %"));
-    }
 }

@@ -11,8 +11,8 @@ use lmsc_plan::service::{Planned, Space};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cli::CheckArgs;
-use crate::plan::Task;
+use super::plan::Task;
+use crate::cli::args::CheckArgs;
 use crate::planner::PlannerCall;
 use crate::{Code, Error};
 

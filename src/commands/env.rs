@@ -10,10 +10,10 @@ use lmsc_plan::planners::{Granularity, Request};
 use lmsc_plan::saved::schedule;
 use serde::{Deserialize, Serialize};
 
+use super::plan::{Task, does_not_fit, scheduler};
 use crate::Error;
-use crate::cli::EnvArgs;
-use crate::emit::write_atomically;
-use crate::plan::{Task, does_not_fit, scheduler};
+use crate::cli::args::EnvArgs;
+use crate::files::write_atomically;
 use crate::planner::PlannerCall;
 
 /// A request of the program.

@@ -9,10 +9,13 @@ use lmsc_passes::{PassCx, Pipeline, Ran};
 use lmsc_plan::Execution;
 use serde::Serialize;
 
-use crate::cli::{ExplainArgs, LookArgs};
+use crate::cli::args::ExplainArgs;
+use crate::context::{machine, pass_cx};
+use crate::job::Look;
+use crate::refusals::{floors_of, smaller};
 use crate::report::ProfileFacts;
 use crate::view::hiding_rate;
-use crate::{Code, Error, ErrorKind, floors_of, load, look, machine, pass_cx, smaller};
+use crate::{Code, Error, ErrorKind, load, look};
 
 /// The events of one tensor. Times are milliseconds from the start of the step.
 #[derive(Debug, Serialize)]
@@ -99,7 +102,8 @@ struct Event {
 /// [`ErrorKind::Refusal`](crate::ErrorKind) if the budget cannot be met; [`ErrorKind::Input`](crate::ErrorKind) for a name that is not
 /// in the model.
 pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
-    let original = load(args.input.path(), &args.input.binding)?.graph;
+    let (binding, planning) = (args.input.binding.binding(), args.plan.planning());
+    let original = load(args.input.path(), &binding)?.graph;
     let Some(value) = original.value_named(&args.tensor) else {
         let names = original.values().map(|(_, value)| &*value.name);
         let instead = instead(&args.tensor, names, "tensors");
@@ -112,14 +116,14 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
         let message = "nothing says how much device memory the step may use".to_owned();
         return Err(Error::new(Code::Option, message).with_help("give --budget, for example --budget 16GiB"));
     }
-    let machine = machine(args.plan.machine.target.as_deref(), args.plan.machine.profile.as_deref())?;
-    let cx = pass_cx(&args.plan, machine, &original)?;
+    let machine = machine(&planning.machine)?;
+    let cx = pass_cx(&planning, machine, &original)?;
     let call = args.plan.search.planner.called();
     let planner = cx.given.as_ref().map_or(call.name, |given| given.planner.name);
     let passes = Pipeline::of_planner(call.name);
     let mut graph = original.clone();
-    let ran = look::run(&mut graph, &passes, &cx, &LookArgs::default());
-    let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &args.input.binding))?;
+    let ran = look::run(&mut graph, &passes, &cx, &Look::default());
+    let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &binding))?;
 
     let storages = Storages::of(&original);
     let storage = storages.get(storages.storage(value));
@@ -193,7 +197,7 @@ fn budgets(
     let stays = |budget: u64| -> Result<bool, Error> {
         let cx = PassCx { budget: Some(Bytes(budget)), ..cx.clone() };
         let mut graph = original.clone();
-        match look::run(&mut graph, passes, &cx, &LookArgs::default()) {
+        match look::run(&mut graph, passes, &cx, &Look::default()) {
             Ok(_) => {
                 let rewritten = Rewritten::of(original, &graph, &phases, &cx);
                 Ok(rewritten.events(producer, root).1 == "stays")

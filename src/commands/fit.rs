@@ -10,12 +10,13 @@ use lmsc_plan::planners::Planner;
 use lmsc_plan::service::{self, Unplanned};
 use serde::Serialize;
 
-use crate::cli::{BindingArgs, FitArgs, FitDim};
-use crate::emit::{PAGES, check_report, write_atomically};
+use crate::cli::args::{FitArgs, FitDim};
+use crate::context::{before_planning, machine, step_peak, with_budgets};
+use crate::files::{PAGES, check_report, write_atomically};
+use crate::job::Machine;
 use crate::load::{self, noted_if_idle, noted_if_inference};
-use crate::plan::before_planning;
 use crate::progress::Stage;
-use crate::{Code, Error, Warning, machine, step_peak, view, warning, with_budgets};
+use crate::{Code, Error, Warning, view, warning};
 
 /// The cards that are tried if the call names none: one of each common memory size.
 const CARDS: [&str; 4] = ["t4", "rtx4090", "l40s", "h100-sxm"];
@@ -109,7 +110,9 @@ pub fn fit(args: &FitArgs) -> Result<String, Error> {
     let effort = args.planner.effort.unwrap_or(EFFORT);
     let names: Vec<&str> =
         if args.gpus.is_empty() { CARDS.to_vec() } else { args.gpus.iter().map(|name| &**name).collect() };
-    let machines = names.into_iter().map(|name| machine(Some(name), None));
+    let machines = names
+        .into_iter()
+        .map(|name| machine(&Machine { target: Some(name.to_owned()), ..Machine::default() }));
     let machines = machines.collect::<Result<Vec<PassCx>, Error>>()?;
     let mut steps = Steps::new(args)?;
     if steps.dimension.is_none() && !args.batches.is_empty() {
@@ -193,7 +196,7 @@ impl<'a> Steps<'a> {
             let mut dims = self.fixed.clone();
             dims.extend(self.dimension.clone().zip(batch));
             let args = self.args;
-            let binding = BindingArgs { dims, step: args.step.clone() };
+            let binding = args.step.binding(dims);
             let loaded = load::load_quietly(&args.model, &binding)?;
             let loaded = noted_if_idle(&args.model, noted_if_inference(&args.model, loaded));
             let new = loaded.warnings.into_iter().filter(|warning| !self.warnings.contains(warning));

@@ -7,11 +7,14 @@ use lmsc_plan::MemoryTimeline;
 use lmsc_plan::tflms::Scope;
 use serde::Serialize;
 
-use crate::cli::InspectArgs;
+use crate::cli::args::InspectArgs;
+use crate::context::{machine, step_peak, with_budgets};
+use crate::job::Machine;
 use crate::load::look;
+use crate::look::known_scopes;
 use crate::report::{GraphFacts, MemoryFacts};
 use crate::state::{self, StateFacts};
-use crate::{Error, Loaded, Warning, known_scopes, machine, step_peak, with_budgets};
+use crate::{Error, Loaded, Warning};
 
 #[derive(Serialize)]
 struct Inspection {
@@ -57,12 +60,12 @@ struct StorageFacts {
 /// # Errors
 /// [`ErrorKind::Input`](crate::ErrorKind) for a faulty file.
 pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
-    let Loaded { graph, warnings, .. } = look(args.input.path(), &args.input.binding)?;
+    let Loaded { graph, warnings, .. } = look(args.input.path(), &args.input.binding.binding())?;
     let scopes: Vec<Scope> = args.optimizer_scopes.iter().map(|s| Scope::new(s)).collect();
     known_scopes(&graph, "--optimizer-scopes", &scopes)?;
     let phases =
         Phases::of(&graph, |n| scopes.iter().any(|s| s.contains(&n.name)).then_some(Phase::Backward));
-    let machine = machine(args.target.as_deref(), None)?.in_arena();
+    let machine = machine(&Machine { target: args.target.clone(), ..Machine::default() })?.in_arena();
     let memory = machine.memory(&graph);
     let cx = with_budgets(machine, &graph, None, None)?;
     let addressed = step_peak(&graph, &cx);

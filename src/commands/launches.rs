@@ -9,9 +9,11 @@ use lmsc_ir::{Bytes, ElementType, Graph, words};
 use lmsc_plan::{Costs, Target};
 use serde_json::{Value, json};
 
-use super::{Subject, checked, is_planned, not_ready, planned_budget, program, refused, tensors};
-use crate::cli::{Device, LaunchesArgs};
-use crate::run::tensors::Files;
+use crate::cli::args::LaunchesArgs;
+use crate::job::Device;
+use crate::run::{
+    Files, Subject, checked, inline_small, is_planned, not_ready, planned_budget, program, refused,
+};
 use crate::{Error, load, targets};
 
 /// The target if the call names none.
@@ -149,10 +151,10 @@ impl Total {
 pub fn launches(args: &LaunchesArgs) -> Result<String, Error> {
     let path = args.input.path();
     let target = targets::named_target(args.target.as_deref().unwrap_or(TARGET))?;
-    let load::Loaded { mut graph, model, .. } = load::load(path, &args.input.binding)?;
+    let load::Loaded { mut graph, model, .. } = load::load(path, &args.input.binding.binding())?;
     let budget = model.as_ref().filter(|_| graph.has_addresses()).and_then(planned_budget);
     let mut files = Files::new(model.and_then(|model| model.folder));
-    tensors::inline_small(&mut graph, &mut files)?;
+    inline_small(&mut graph, &mut files)?;
     let (precision, own_kernels) = (Precision::default(), args.own_kernels);
     let device = Device::Cuda { ordinal: 0, graph: false, precision, own_kernels };
     let subject = Subject { path, device, planned_for: None };

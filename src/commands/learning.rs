@@ -8,8 +8,8 @@ use lmsc_plan::planners::dqn::{Episode, MATRICES, Weights};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
-use crate::cli::WeightArgs;
-use crate::emit::write_atomically;
+use crate::cli::args::WeightArgs;
+use crate::files::write_atomically;
 use crate::{Code, Error};
 
 /// The weights in the file of `--weights`, if the call has that option.

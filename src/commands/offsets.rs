@@ -7,8 +7,8 @@ use lmsc_ir::words;
 use lmsc_plan::offsets::{Effort, LayoutFlaw, Table, check, load, place};
 use serde::Serialize;
 
-use crate::cli::OffsetsArgs;
-use crate::emit::{check_target, write_atomically};
+use crate::cli::args::OffsetsArgs;
+use crate::files::{check_target, write_atomically};
 use crate::{Code, Error};
 
 /// The result, as JSON.

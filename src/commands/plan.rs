@@ -6,8 +6,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{GivenPlan, PassCx, Pipeline, bridge, carry_out, question};
+use lmsc_ir::Bytes;
+use lmsc_passes::{GivenPlan, PassCx, carry_out, question};
 use lmsc_plan::bound::{self, Certificate};
 use lmsc_plan::instance::{self, Instance};
 use lmsc_plan::planners::dqn::{Episode, Learning};
@@ -16,22 +16,21 @@ use lmsc_plan::problem::{Duplex, Link, Problem};
 use lmsc_plan::saved::{Saved, schedule};
 use lmsc_plan::schedule::{Noise, Replay};
 use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
-use lmsc_plan::{Bridge, Cause, Needs, Reach, Refusal, Smallest};
+use lmsc_plan::{Cause, Needs, Reach, Refusal, Smallest};
 use serde::Serialize;
 
+use super::learning::{self, Listener, weights};
 use crate::budget::Budget;
-use crate::cli::{DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, TaskArgs};
-use crate::emit::{check_report, check_target, write_atomically};
-use crate::learning::{self, Listener, weights};
+use crate::cli::args::{DuplexArg, PlanCommandArgs, SchedulerArg, TaskArgs};
+use crate::context::{before_planning, given_plan, knows_ranges, machine, stated, with_budgets};
+use crate::files::{check_report, check_target, write_atomically};
 use crate::load::{load_quietly, told_if_inference};
 use crate::planner::{PlannerCall, listed};
 use crate::progress::{Search, Stage};
+use crate::refusals::{as_it_is, smaller_step, with_floors};
 use crate::report::ProfileFacts;
 use crate::view::{self, Ladder, Names, Numbers, OfModel};
-use crate::{
-    Code, DEFAULT_PLANNER, Error, Loaded, Warning, as_it_is, given_plan, knows_ranges, look, machine,
-    smaller_step, stated, with_budgets, with_floors,
-};
+use crate::{Code, Error, Loaded, Warning};
 
 /// The plan of one planner, in numbers. Times are milliseconds.
 #[derive(Clone, Debug, Serialize)]
@@ -160,7 +159,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         planner: Some(planner),
         scheduler: scheduler(args.scheduler),
         watch: search.as_ref().map(Search::watch),
-        ..args.search.pass_cx()
+        ..args.search.search().pass_cx()
     };
     let mut task = Task::of(&args.task, args.memory, asked, given)?;
     if let Some(duplex) = args.duplex {
@@ -212,7 +211,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         counted_makespan_ms: (planned.space != Space::Counted).then(|| millis(planned.counted_nanos)),
         arena_bytes: (planned.space == Space::Arena).then(|| task.memory().0),
         page_bytes: if let Space::Pages(page) = planned.space { Some(page) } else { None },
-        samples: crate::sweep::samples(&args.task.binding.dims),
+        samples: super::sweep::samples(&args.task.binding.dims),
         model_peak_bytes: rewritten.as_ref().map(|it| it.peaks),
         hash: rewritten.map(|it| it.hash),
         replayed,
@@ -330,9 +329,8 @@ impl Task {
             return Ok(Task::Instance(Box::new(instance), Box::new(cx)));
         }
         let path = args.model.as_deref().expect("one of the two is required");
-        let PassCx { target, profile, workspaces, least_workspaces, .. } =
-            machine(args.machine.target.as_deref(), args.machine.profile.as_deref())?;
-        let loaded = load_quietly(path, &args.binding)?;
+        let PassCx { target, profile, workspaces, least_workspaces, .. } = machine(&args.machine.machine())?;
+        let loaded = load_quietly(path, &args.binding.binding())?;
         let Loaded { mut graph, warnings, .. } = told_if_inference(path, loaded)?;
         let cx = PassCx { target, profile, workspaces, least_workspaces, ..asked };
         let cx = stated(applied(with_budgets(cx, &graph, memory, args.machine.host_budget)?))?;
@@ -388,7 +386,7 @@ impl Task {
             None => outcome?,
         };
         let peaks = [&model.graph, &graph].map(|graph| cx.memory(graph).peak().0);
-        Ok(Some(Rewritten { hash: crate::hash(&graph), peaks }))
+        Ok(Some(Rewritten { hash: crate::compile::hash(&graph), peaks }))
     }
 
     /// The given plan, if there is one.
@@ -499,14 +497,6 @@ fn of_instance(budget: Budget, problem: &Problem) -> Result<Bytes, Error> {
     Ok(budget.bytes(Bytes::ZERO, peak))
 }
 
-/// Runs the passes before the planner, and returns the problem that the planner gets.
-pub(crate) fn before_planning(graph: &mut Graph, cx: &PassCx) -> Result<Bridge, Error> {
-    let all = Pipeline::of_planner(DEFAULT_PLANNER);
-    let count = all.passes().len() - 1;
-    look::run(graph, &all.first(count), cx, &LookArgs::default())?;
-    Ok(bridge(graph, cx)?)
-}
-
 /// The error of a task without a plan, with the smallest budgets for which there is one.
 fn no_plan(args: &PlanCommandArgs, task: &Task, question: &Question<'_>, why: &Unplanned) -> Error {
     let refusal = match refusal(question.planner, task, why) {
@@ -527,7 +517,8 @@ fn no_plan(args: &PlanCommandArgs, task: &Task, question: &Question<'_>, why: &U
     match task {
         Task::Instance(..) => with_floors(refusal, &floors, None).into(),
         Task::Model { .. } => {
-            smaller_step(with_floors(refusal, &floors, Some(task.memory())), &args.task.binding).into()
+            smaller_step(with_floors(refusal, &floors, Some(task.memory())), &args.task.binding.binding())
+                .into()
         }
     }
 }

@@ -15,11 +15,12 @@ use std::time::{Duration, Instant};
 use lmsc_ir::{Graph, words};
 use parts::Parts;
 
-use crate::cli::{BindingArgs, ReduceArgs};
-use crate::emit::{check_not_read, check_target, write_atomically};
+use crate::cli::args::ReduceArgs;
+use crate::files::{check_not_read, check_target, write_atomically};
+use crate::job::Binding;
 use crate::load::{self, Purpose};
-use crate::run::interrupt;
-use crate::{Code, Error, Stage};
+use crate::progress::Stage;
+use crate::{Code, Error, interrupt};
 
 /// Reduces the graph and returns a summary; after each success, the file at `--output` has the smallest graph so
 /// far.
@@ -34,9 +35,9 @@ pub fn reduce(args: &ReduceArgs) -> Result<String, Error> {
         let message = format!("{}: graphs are reduced as text", output.display());
         return Err(Error::new(Code::Option, message).with_help("end the name of the output in .lms"));
     }
-    check_not_read(&output, &args.input)?;
+    check_not_read(&output, &args.input.input())?;
     check_target(&output)?;
-    let whole = load::load(input, &args.input.binding)?.graph;
+    let whole = load::load(input, &args.input.binding.binding())?.graph;
     let folder = Folder::new()?;
     let candidate = folder.0.join("candidate.lms");
     let mut trial = Trial {
@@ -174,7 +175,7 @@ impl Trial<'_> {
         let graph = parts.graph(self.whole);
         let text = graph.to_text();
         write_atomically(&self.candidate, |to| to.write_all(text.as_bytes()))?;
-        let is_valid = load::step(&self.candidate, None, &BindingArgs::default(), Purpose::Rewrite).is_ok();
+        let is_valid = load::step(&self.candidate, None, &Binding::default(), Purpose::Rewrite).is_ok();
         let fails = is_valid && self.run()? == self.wanted;
         if fails {
             write_atomically(self.output, |to| to.write_all(text.as_bytes()))?;

@@ -10,13 +10,13 @@ use lmsc_plan::{Bridge, Floors, bound};
 use serde::Serialize;
 
 use crate::budget::{Budget, BudgetRange};
-use crate::cli::{BindingArgs, SweepArgs};
-use crate::emit::{PAGES, check_report, write_atomically};
+use crate::cli::args::SweepArgs;
+use crate::context::{before_planning, knows_ranges, on_machine, with_budgets};
+use crate::files::{PAGES, check_report, write_atomically};
 use crate::load::load_quietly;
-use crate::plan::before_planning;
 use crate::progress::Stage;
 use crate::report::ProfileFacts;
-use crate::{Code, Error, Warning, knows_ranges, on_machine, view, warning, with_budgets};
+use crate::{Code, Error, Warning, view, warning};
 
 /// The results. Times are milliseconds.
 #[derive(Debug, Serialize)]
@@ -86,12 +86,12 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     if args.search.ranges {
         knows_ranges(planner.name)?;
     }
-    let cx = on_machine(args.search.pass_cx(), &args.machine)?;
+    let cx = on_machine(args.search.search().pass_cx(), &args.machine.machine())?;
     let stage = Stage::new();
     let mut sizes = Vec::new();
     let mut warnings: Vec<Warning> = Vec::new();
     for dims in combinations(&args.dims) {
-        let binding = BindingArgs { dims: dims.clone(), step: args.step.clone() };
+        let binding = args.step.binding(dims.clone());
         let loaded = load_quietly(&args.model, &binding)?;
         // Each warning is printed once, not for every size.
         let new: Vec<Warning> = loaded.warnings.into_iter().filter(|w| !warnings.contains(w)).collect();
@@ -182,7 +182,7 @@ impl Found {
             swapped_bytes,
             returned_bytes,
             recompute_ms: millis(planned.plan.recompute_nanos()),
-            hash: crate::hash(graph),
+            hash: crate::compile::hash(graph),
         })
     }
 }

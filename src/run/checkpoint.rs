@@ -29,7 +29,7 @@ const FORMAT: u32 = 3;
 /// The source of an input's or initializer's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// The caller gave it.
     Given,
     /// The name and the seed determine it.
@@ -41,15 +41,15 @@ pub(super) enum Origin {
 /// The source and digest of a value that no step changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Value {
-    pub(super) from: Origin,
+pub(crate) struct Value {
+    pub(crate) from: Origin,
     /// The digest of its bytes. In the second format it is XXH3, which is not compared.
     #[serde(alias = "xxh3", with = "as_text")]
     blake3: Digest,
 }
 
 impl Value {
-    pub(super) fn new(from: Origin, bytes: &[u8]) -> Value {
+    pub(crate) fn new(from: Origin, bytes: &[u8]) -> Value {
         Value { from, blake3: Digest::of(bytes) }
     }
 }
@@ -59,11 +59,11 @@ mod as_text {
     use lmsc_ir::Digest;
     use serde::{Deserialize, Deserializer, Serializer, de};
 
-    pub(super) fn serialize<S: Serializer>(digest: &Digest, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(digest: &Digest, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(digest)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Digest, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Digest, D::Error> {
         String::deserialize(from)?.parse().map_err(de::Error::custom)
     }
 }
@@ -71,10 +71,10 @@ mod as_text {
 /// A digest in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Stated(#[serde(with = "as_text")] Digest);
+pub(crate) struct Stated(#[serde(with = "as_text")] Digest);
 
 impl Stated {
-    pub(super) fn of(bytes: &[u8]) -> Stated {
+    pub(crate) fn of(bytes: &[u8]) -> Stated {
         Stated(Digest::of(bytes))
     }
 }
@@ -82,26 +82,26 @@ impl Stated {
 /// The metadata of a file of `--save`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Says {
+pub(crate) struct Says {
     /// The digest of the file's bytes before the tensors, with zeros in its own place. It is the first field, so that no
     /// name stands before it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     whole: String,
     #[serde(default = "first_format")]
     format: u32,
-    pub(super) steps: u64,
-    pub(super) seed: u64,
+    pub(crate) steps: u64,
+    pub(crate) seed: u64,
     /// The device that ran the steps.
     #[serde(default)]
-    pub(super) device: String,
+    pub(crate) device: String,
     #[serde(default)]
-    pub(super) skip_closed: bool,
+    pub(crate) skip_closed: bool,
     /// By input of `--data`, the digest of all batches.
     #[serde(default)]
-    pub(super) batches: BTreeMap<String, Stated>,
+    pub(crate) batches: BTreeMap<String, Stated>,
     /// The values that no step changes, by input or initializer.
     #[serde(default)]
-    pub(super) values: BTreeMap<String, Value>,
+    pub(crate) values: BTreeMap<String, Value>,
     /// The digests of the tensors in the file.
     #[serde(default)]
     tensors: BTreeMap<String, Stated>,
@@ -129,7 +129,7 @@ fn digest_of_header(first: &[u8]) -> Option<Digest> {
 }
 
 /// Writes the digest of a file's bytes before its tensors into its place among them.
-pub(super) fn seal(first: &mut [u8]) {
+pub(crate) fn seal(first: &mut [u8]) {
     if let (Some(place), Some(digest)) = (place_of_whole(first), digest_of_header(first)) {
         first[place].copy_from_slice(digest.to_string().as_bytes());
     }
@@ -140,7 +140,7 @@ pub(super) fn seal(first: &mut [u8]) {
 ///
 /// # Errors
 /// A sentence, if the header is not as it was saved.
-pub(super) fn digests(first: &[u8], says: &str) -> Result<BTreeMap<String, Digest>, String> {
+pub(crate) fn digests(first: &[u8], says: &str) -> Result<BTreeMap<String, Digest>, String> {
     let damaged = || "it is damaged: its header is not as it was saved".to_owned();
     let any: serde_json::Value = serde_json::from_str(says).map_err(|_| damaged())?;
     if any.get("format").and_then(serde_json::Value::as_u64).is_some_and(|format| format > FORMAT.into()) {
@@ -163,15 +163,15 @@ fn first_format() -> u32 {
 }
 
 /// The data of a checkpoint, apart from the variables.
-pub(super) struct Checkpoint {
-    pub(super) says: Says,
+pub(crate) struct Checkpoint {
+    pub(crate) says: Says,
     /// Small tensors that the call gave.
-    pub(super) small: BTreeMap<String, (TensorType, Bytes)>,
+    pub(crate) small: BTreeMap<String, (TensorType, Bytes)>,
 }
 
 impl Checkpoint {
     /// The checkpoint of a run on this device, before its first step.
-    pub(super) fn new(seed: u64, device: String, skip_closed: bool) -> Checkpoint {
+    pub(crate) fn new(seed: u64, device: String, skip_closed: bool) -> Checkpoint {
         let says = Says {
             whole: "0".repeat(DIGITS),
             format: FORMAT,
@@ -187,7 +187,7 @@ impl Checkpoint {
     }
 
     /// Records that an input or initializer has these bytes, which no step changes.
-    pub(super) fn give(&mut self, name: &str, ty: &TensorType, bytes: &Bytes) {
+    pub(crate) fn give(&mut self, name: &str, ty: &TensorType, bytes: &Bytes) {
         self.says.values.insert(name.to_owned(), Value::new(Origin::Given, bytes));
         if bytes.len() as u64 <= LARGEST_SAVED {
             self.small.insert(name.to_owned(), (ty.clone(), bytes.clone()));
@@ -195,18 +195,18 @@ impl Checkpoint {
     }
 
     /// Removes the record of an input that changes from step to step.
-    pub(super) fn forget(&mut self, name: &str) {
+    pub(crate) fn forget(&mut self, name: &str) {
         self.says.values.remove(name);
         self.small.remove(name);
     }
 
     /// Whether there is a record of the input or initializer.
-    pub(super) fn knows(&self, name: &str) -> bool {
+    pub(crate) fn knows(&self, name: &str) -> bool {
         self.says.values.contains_key(name) || self.says.batches.contains_key(name)
     }
 
     /// Records the digests of the model's constants, unless there is a record already.
-    pub(super) fn add_constants(&mut self, graph: &Graph, variables: &BTreeMap<String, Type>) {
+    pub(crate) fn add_constants(&mut self, graph: &Graph, variables: &BTreeMap<String, Type>) {
         for initializer in &graph.initializers {
             let name = graph.value(initializer.value).name.to_string();
             if let (false, Some(blake3)) = (variables.contains_key(&name), initializer.data.digest()) {
@@ -218,7 +218,7 @@ impl Checkpoint {
 
     /// Writes the checkpoint after the steps so far, with the session's variables. Of the files that were there before,
     /// `keep - 1` stay, with a number behind their names.
-    pub(super) fn save(
+    pub(crate) fn save(
         &mut self,
         path: &Path,
         keep: u64,
@@ -245,7 +245,7 @@ impl Checkpoint {
     }
 
     /// Writes the checkpoint with these tensors.
-    pub(super) fn write(
+    pub(crate) fn write(
         &mut self,
         path: &Path,
         keep: u64,
@@ -264,7 +264,7 @@ impl Checkpoint {
 ///
 /// # Errors
 /// [`ErrorKind::Input`](crate::ErrorKind) if there are none, or if their format is newer than this program.
-pub(super) fn says(path: &Path, tensors: &Tensors) -> Result<Says, Error> {
+pub(crate) fn says(path: &Path, tensors: &Tensors) -> Result<Says, Error> {
     let Some(says) = tensors.says.as_deref().and_then(|text| serde_json::from_str::<Says>(text).ok()) else {
         let help = "give a file that --save wrote; parameters alone are given with --params";
         return Err(
@@ -282,7 +282,7 @@ pub(super) fn says(path: &Path, tensors: &Tensors) -> Result<Says, Error> {
 
 impl Says {
     /// The faults of a file of an earlier format.
-    pub(super) fn warning(&self) -> Option<&'static str> {
+    pub(crate) fn warning(&self) -> Option<&'static str> {
         let old = "an earlier version saved it, with no digests that prove anything: neither damage to its tensors nor other \
                    constants and batches are noticed";
         (self.format < FORMAT).then_some(old)
@@ -292,7 +292,7 @@ impl Says {
     ///
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind) with everything that is missing or different.
-    pub(super) fn follows(&self, before: &Says, path: &Path) -> Result<(), Error> {
+    pub(crate) fn follows(&self, before: &Says, path: &Path) -> Result<(), Error> {
         let mut wrong = Vec::new();
         if before.format > 1 && before.skip_closed != self.skip_closed {
             let word = if before.skip_closed { "with" } else { "without" };
@@ -325,7 +325,7 @@ impl Says {
     ///
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind) with everything that is different.
-    pub(super) fn follows_constants(&self, before: &Says, path: &Path) -> Result<(), Error> {
+    pub(crate) fn follows_constants(&self, before: &Says, path: &Path) -> Result<(), Error> {
         let is_there = |name: &&String| self.values.contains_key(*name);
         let known = before.values.iter().filter(|(name, _)| is_there(name));
         let wrong: Vec<String> = known.filter_map(|(name, was)| self.change(name, was)).collect();

@@ -7,10 +7,10 @@ use lmsc_ir::{Data, Def, Graph};
 use crate::{Code, Error};
 
 /// By name, the defaults of inputs on which extents or arguments of kernels depend: a program is made for these values.
-pub(super) struct Fixed(BTreeMap<String, Data>);
+pub(crate) struct Fixed(BTreeMap<String, Data>);
 
 impl Fixed {
-    pub(super) fn of(graph: &Graph) -> Fixed {
+    pub(crate) fn of(graph: &Graph) -> Fixed {
         let default = |value| match graph.def(value) {
             Def::Initializer(index) => {
                 Some((graph.value(value).name.to_string(), graph.initializers[index].data.clone()))
@@ -21,7 +21,7 @@ impl Fixed {
     }
 
     /// Refuses another value for such an input.
-    pub(super) fn check(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+    pub(crate) fn check(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         match self.0.get(name) {
             Some(Data::Inline(default)) if default == bytes => Ok(()),
             Some(_) => {

@@ -1,10 +1,9 @@
-//! `lmsc run` and `lmsc calibrate`: runs steps on the host or on a CUDA device.
+//! Runs steps on the host or on a CUDA device.
 
-mod calibrate;
 mod checkpoint;
+mod compare;
 mod fixed;
-pub(crate) mod interrupt;
-mod launches;
+mod options;
 mod page;
 mod report;
 mod runner;
@@ -28,21 +27,20 @@ use lmsc_passes::{LowerError, Lowering, PassCx, Workspaces, lower};
 use lmsc_plan::{Costs, Target};
 use lmsc_runtime::{HostLink, Measurements, RunError, Unready};
 
-use crate::budget::Budget;
-use crate::cli::{CompileArgs, Device, RunArgs, RunOptions};
 use crate::error::{called, note};
-use crate::{Code, Compiled, Error, Warning, device, emit, load, targets, view, warning};
-pub use calibrate::calibrate;
-pub(crate) use calibrate::{LEAST, MOST, link_of};
+use crate::files::{PAGES, check_report, check_target, write_atomically};
+use crate::job::Device;
+use crate::{Code, Error, Warning, device, interrupt, view, warning};
 use checkpoint::{Checkpoint, Origin, Stated, Value};
+pub(crate) use compare::{Comparison, Values, Wrong, case, compare, values_of};
 use fixed::Fixed;
-pub use launches::launches;
+pub use options::RunOptions;
 use report::{Prediction, Report};
-use runner::Runner;
+pub(crate) use runner::Runner;
 pub use session::{InputBytes, Session, TensorData};
 pub use synthetic::synthetic;
 pub(crate) use tensors::generation;
-use tensors::{Files, Tensors};
+pub(crate) use tensors::{Files, Tensors, inline_small, let_go, write};
 use watch::{Fetches, Stored, Watcher, steps_input};
 
 /// The number of tensors in a safetensors file; `path` is its name in messages.
@@ -56,108 +54,14 @@ pub fn tensors_in(bytes: &[u8], path: &Path) -> Result<usize, Error> {
 /// Number of steps if the call sets none.
 const STEPS: u64 = 10;
 
-/// Runs a model's steps, and prints losses, times and memory.
-///
-/// # Errors
-/// [`ErrorKind::Refusal`](crate::ErrorKind) if the step does not fit, or if `--check-numerics` finds a value that is not a
-/// number; [`ErrorKind::Interrupted`](crate::ErrorKind) if a signal ended the run; other kinds as their documentation says.
-pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
-    check_targets(&args.options, args.report.as_deref())?;
-    let path = args.input.path();
-    let device = args.on.device(&args.options)?;
-    let load::Loaded { mut graph, model, warnings, .. } = load::load_to_run(path, &args.input.binding)?;
-    not_fixed(&args.options, &model.as_ref().map(lmsc_onnx::fixed_values).unwrap_or_default())?;
-    compute_here(&graph);
-    let mut files = Files::new(model.as_ref().and_then(|model| model.folder.clone()));
-    tensors::inline_small(&mut graph, &mut files)?;
-    let pages = model.as_ref().and_then(planned_pages);
-    let holds = graph.has_addresses() || pages.is_some();
-    let planned = model.as_ref().filter(|_| holds).and_then(planned_budget);
-    let planned_for = model.as_ref().and_then(|model| metadata(model, key::TARGET)).map(str::to_owned);
-    // From here on, the graph holds all of the model's bytes that are still needed.
-    drop(model);
-    let profile = targets::read_profile(args.profile.as_deref())?;
-    let cx = crate::of_machine(PassCx { target: predicted_by(device), profile, ..PassCx::default() });
-    let cx = crate::with_budgets(cx, &graph, args.budget.or(planned.map(Budget::Bytes)), None)?;
-    // A plan in pages keeps its budget only in memory that is mapped in pages.
-    let chunk = args.options.chunk.or(pages.filter(|_| cx.budget.is_some()));
-    let options = &RunOptions { chunk, ..args.options.clone() };
-    let verbose = crate::term::verbosity() > 0;
-    let is_planned = is_planned(&graph);
-    let job =
-        Job { path, graph, is_planned, files, mapped: &[], cx: &cx, options, device, planned_for, verbose };
-    let ran = job.run(args.report.as_deref(), (!args.json).then_some(&mut *out))?;
-    if args.json {
-        let mut json = ran.report.to_json();
-        if !warnings.is_empty() {
-            json["warnings"] = serde_json::json!(warnings);
-        }
-        writeln!(out, "{}", words::shown(&format!("{json:#}")))
-            .map_err(|e| Error::writing(Path::new("-"), &e))?;
-    }
-    ran.end
-}
-
-/// Runs steps of a compiled model, and prints losses, times and memory; as JSON, together with the report of the
-/// compilation.
-///
-/// # Errors
-/// As [`run()`].
-pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write) -> Result<(), Error> {
-    let cx = compiled.asked();
-    not_fixed(&args.options, &compiled.fixed)?;
-    let (mut graph, mut files) = (compiled.graph().clone(), Files::new(compiled.folder.clone()));
-    tensors::inline_small(&mut graph, &mut files)?;
-    let (path, mapped) = (args.input.path(), &compiled.mapped[..]);
-    let chunk = args.options.chunk.or(compiled.pages());
-    let device = args.on.device(&args.options)?;
-    let options = &RunOptions { chunk, ..args.options.clone() };
-    let (planned_for, verbose) = (Some(cx.target().name), crate::term::verbosity() > 0);
-    let is_planned = is_planned(compiled.original());
-    let job = Job { path, graph, is_planned, files, mapped, cx, options, device, planned_for, verbose };
-    let mut print = |text: &str| {
-        out.write_all(words::shown(text).as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e))
-    };
-    let page = args.report.as_deref().filter(|file| crate::is_page(file));
-    if !args.json {
-        if !crate::term::is_quiet() {
-            print(&compiled.report.to_text(verbose))?;
-        }
-        return job.run(page, Some(out))?.end;
-    }
-    let ran = job.run(page, None)?;
-    let mut json = serde_json::to_value(&compiled.report).expect("a report is JSON");
-    json["run"] = ran.report.to_json();
-    print(&format!("{json:#}\n"))?;
-    ran.end
-}
-
-/// Refuses files that set inputs to other values than those that were fixed when the step was made.
-fn not_fixed(options: &RunOptions, fixed: &[String]) -> Result<(), Error> {
-    if fixed.is_empty() {
-        return Ok(());
-    }
-    let is_read = |path: &&Path| path.is_file() && path.extension().is_none_or(|e| e != "onnx");
-    let files = [&options.params, &options.data, &options.feeds].into_iter().flatten().map(|path| &**path);
-    for path in files.filter(is_read) {
-        let tensors = Tensors::read(path)?;
-        if let Some(name) = fixed.iter().find(|name| tensors.contains(name)) {
-            let problem = format!("it has `{name}`, which is a constant of the step");
-            let help = format!("leave `{name}` out of the file, or give it by --value of the original model");
-            return Err(Error::in_file(Code::Values, path, problem).with_help(help));
-        }
-    }
-    Ok(())
-}
-
 /// Refuses output paths that cannot be written, before the run starts.
 ///
 /// # Errors
 /// [`ErrorKind::Input`](crate::ErrorKind) with the path.
 pub(crate) fn check_targets(options: &RunOptions, report: Option<&Path>) -> Result<(), Error> {
     let targets = [&options.save, &options.out, &options.trace].into_iter().flatten();
-    targets.map(|path| &**path).try_for_each(emit::check_target)?;
-    report.map_or(Ok(()), |report| emit::check_report(report, &emit::PAGES))
+    targets.map(|path| &**path).try_for_each(check_target)?;
+    report.map_or(Ok(()), |report| check_report(report, &PAGES))
 }
 
 /// The least work of one thread, in floating-point operations or bytes moved: kernels split their work into parts
@@ -174,38 +78,38 @@ pub(crate) fn compute_here(graph: &Graph) {
 }
 
 /// Steps to run.
-struct Job<'a> {
-    path: &'a Path,
+pub(crate) struct Job<'a> {
+    pub(crate) path: &'a Path,
     /// The graph, with the bytes of its initializers or their files.
-    graph: Graph,
+    pub(crate) graph: Graph,
     /// Whether the file had copies, addresses or edges of its own.
-    is_planned: bool,
+    pub(crate) is_planned: bool,
     /// The files beside the model, with large initializers.
-    files: Files,
+    pub(crate) files: Files,
     /// Files to whose mapped bytes the graph refers.
-    mapped: &'a [Arc<Opened>],
+    pub(crate) mapped: &'a [Arc<Opened>],
     /// The budget and the machine for which the graph is planned.
-    cx: &'a PassCx,
-    options: &'a RunOptions,
+    pub(crate) cx: &'a PassCx,
+    pub(crate) options: &'a RunOptions,
     /// The device that runs the steps.
-    device: Device,
+    pub(crate) device: Device,
     /// Whether to print more.
-    verbose: bool,
+    pub(crate) verbose: bool,
     /// The target for which the graph was planned, if one is known.
-    planned_for: Option<String>,
+    pub(crate) planned_for: Option<String>,
 }
 
 /// The result of a run.
-struct Ran {
-    report: Report,
+pub(crate) struct Ran {
+    pub(crate) report: Report,
     /// The error of a run that a signal ended.
-    end: Result<(), Error>,
+    pub(crate) end: Result<(), Error>,
 }
 
 impl Job<'_> {
     /// Runs the steps. Prints losses and the report to `out` if it is given, and writes the files that the options
     /// name.
-    fn run(mut self, page: Option<&Path>, mut out: Option<&mut dyn Write>) -> Result<Ran, Error> {
+    pub(crate) fn run(mut self, page: Option<&Path>, mut out: Option<&mut dyn Write>) -> Result<Ran, Error> {
         let Job { path, cx, options, .. } = self;
         let bandwidth = options.copy_bandwidth.map(|bytes| bytes.0);
         let program = self.program()?;
@@ -245,13 +149,13 @@ impl Job<'_> {
         }
         if let Some(path) = &options.trace {
             let trace = trace::trace(session.program(), &measured.events).to_string();
-            crate::write_atomically(path, |w| w.write_all(trace.as_bytes()))?;
+            write_atomically(path, |w| w.write_all(trace.as_bytes()))?;
         }
         if let Some(file) = page {
             let data = page::data(path, graph, &session, &measured, &report, &prediction);
             let is_json = file.extension().is_some_and(|extension| extension == "json");
             let text = if is_json { format!("{data:#}\n") } else { view::page(&data) };
-            crate::write_atomically(file, |w| w.write_all(text.as_bytes()))?;
+            write_atomically(file, |w| w.write_all(text.as_bytes()))?;
         }
         let end = if done == steps { Ok(()) } else { Err(interrupted(options, done, steps)) };
         Ok(Ran { report, end })
@@ -310,7 +214,7 @@ impl Job<'_> {
 /// Inputs and initializers for which the model has no bytes.
 type Open = BTreeMap<String, Type>;
 
-fn open_inputs(program: &Program) -> Open {
+pub(crate) fn open_inputs(program: &Program) -> Open {
     let open = program.given.iter().filter(|given| given.data.is_none());
     open.map(|given| (given.tensor.name.to_string(), given.tensor.ty.clone())).collect()
 }
@@ -407,23 +311,23 @@ fn interrupted(options: &RunOptions, done: u64, steps: u64) -> Error {
 }
 
 /// An entry of the model's metadata.
-fn metadata<'m>(model: &'m lmsc_onnx::Model, key: &str) -> Option<&'m str> {
+pub(crate) fn metadata<'m>(model: &'m lmsc_onnx::Model, key: &str) -> Option<&'m str> {
     let entry = model.proto.metadata_props.iter().find(|entry| entry.key.as_deref() == Some(key))?;
     entry.value.as_deref()
 }
 
 /// The budget for which a file was written.
-fn planned_budget(model: &lmsc_onnx::Model) -> Option<Bytes> {
+pub(crate) fn planned_budget(model: &lmsc_onnx::Model) -> Option<Bytes> {
     metadata(model, key::BUDGET)?.parse().ok().map(Bytes)
 }
 
 /// The bytes of a page, where a plan of the model is for memory that is mapped in pages.
-fn planned_pages(model: &lmsc_onnx::Model) -> Option<Bytes> {
+pub(crate) fn planned_pages(model: &lmsc_onnx::Model) -> Option<Bytes> {
     metadata(model, key::PAGES)?.parse().ok().map(Bytes)
 }
 
 /// The target for predictions of steps on the device. If there is no such GPU, the run itself reports it.
-fn predicted_by(device: Device) -> Option<Target> {
+pub(crate) fn predicted_by(device: Device) -> Option<Target> {
     match device {
         Device::Host => Some(Target::built_in("host").expect("the host is built in").clone()),
         Device::Cuda { ordinal, .. } => device::for_prediction(ordinal),
@@ -439,20 +343,20 @@ fn workspaces_of(device: Device) -> Workspaces {
 }
 
 /// The program of the graph on the device, in an arena within the budget.
-fn program(graph: &Graph, budget: Option<Bytes>, device: Device) -> Result<Program, LowerError> {
+pub(crate) fn program(graph: &Graph, budget: Option<Bytes>, device: Device) -> Result<Program, LowerError> {
     let needed = workspaces_of(device)(graph);
     let workspace = |node| needed.get(&node).copied().unwrap_or_default();
     lower(graph, &Lowering { arena: budget, workspace: &workspace })
 }
 
 /// Whether the graph of a file has copies, addresses or edges, from which its program's order follows.
-fn is_planned(graph: &Graph) -> bool {
+pub(crate) fn is_planned(graph: &Graph) -> bool {
     let has_edges = |&id: &NodeId| graph.node(id).op.is_swap() || !graph.node(id).after.is_empty();
     graph.has_addresses() || graph.order().iter().any(has_edges)
 }
 
 /// The program, if it passes the safety check. If the file was planned before, its edges may allow a race.
-fn checked(program: Program, path: &Path, is_planned: bool) -> Result<Checked, Error> {
+pub(crate) fn checked(program: Program, path: &Path, is_planned: bool) -> Result<Checked, Error> {
     Checked::new(program).map_err(|flaw| {
         if is_planned {
             Error::in_file(Code::Model, path, format!("its edges do not keep its plan: {flaw}"))
@@ -465,11 +369,11 @@ fn checked(program: Program, path: &Path, is_planned: bool) -> Result<Checked, E
 
 /// The names that messages about a run contain.
 #[derive(Clone, Copy)]
-struct Subject<'a> {
-    path: &'a Path,
-    device: Device,
+pub(crate) struct Subject<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) device: Device,
     /// The target for which the step was planned, if it is known.
-    planned_for: Option<&'a str>,
+    pub(crate) planned_for: Option<&'a str>,
 }
 
 impl Subject<'_> {
@@ -479,7 +383,7 @@ impl Subject<'_> {
     }
 }
 
-fn refused(subject: &Subject<'_>, graph: &Graph, error: LowerError) -> Error {
+pub(crate) fn refused(subject: &Subject<'_>, graph: &Graph, error: LowerError) -> Error {
     let is_rewritten = graph.has_addresses() || graph.order().iter().any(|&n| graph.node(n).op.is_swap());
     let (message, target) = (format!("{}: {error}", called(subject.path)), subject.target());
     match error {
@@ -493,7 +397,7 @@ fn refused(subject: &Subject<'_>, graph: &Graph, error: LowerError) -> Error {
     }
 }
 
-fn not_ready(subject: &Subject<'_>, error: RunError) -> Error {
+pub(crate) fn not_ready(subject: &Subject<'_>, error: RunError) -> Error {
     let (path, cannot) = (subject.path, format!("{} cannot run here", called(subject.path)));
     let not_ready = match &error {
         RunError::NotReady(not_ready) => not_ready,

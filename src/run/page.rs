@@ -17,7 +17,7 @@ use super::trace::cause_name;
 type Span = (u64, u64);
 
 /// The data of the page: two timelines, the bytes in use in both, and the time of each node.
-pub(super) fn data(
+pub(crate) fn data(
     path: &Path,
     graph: &Graph,
     session: &Runner,

@@ -15,8 +15,8 @@ use serde_json::json;
 use super::runner::{Gpu, Runner};
 
 /// The predicted step.
-pub(super) struct Prediction {
-    pub(super) execution: Execution,
+pub(crate) struct Prediction {
+    pub(crate) execution: Execution,
     /// The peak that the plan allows, over all timings.
     peak: Bytes,
     /// The share of the operators' time that was measured for the profile, in percent; `None` without a profile.
@@ -28,7 +28,7 @@ impl Prediction {
     /// The execution of a step by its edges, with the target's or the profile's costs, and with this link bandwidth
     /// if it is given. The nodes of a group are one launch; its time is that of the bytes that it moves, unless all
     /// nodes were measured.
-    pub(super) fn new(graph: &Graph, cx: &PassCx, bandwidth: Option<u64>, groups: &[Group]) -> Prediction {
+    pub(crate) fn new(graph: &Graph, cx: &PassCx, bandwidth: Option<u64>, groups: &[Group]) -> Prediction {
         let (costs, target) = (cx.costs(graph), cx.target());
         let mut link = target.link.for_planning();
         if let Some(bandwidth) = bandwidth {
@@ -50,7 +50,7 @@ impl Prediction {
         }
     }
 
-    pub(super) fn step(&self) -> Duration {
+    pub(crate) fn step(&self) -> Duration {
         Duration::from_nanos(self.execution.makespan)
     }
 
@@ -80,7 +80,7 @@ fn fused(graph: &Graph, costs: &Costs, groups: &[Group], target: &Target) -> BTr
 }
 
 /// The report of a run.
-pub(super) struct Report {
+pub(crate) struct Report {
     losses: Recent<f32>,
     first: u64,
     steps: Recent<Duration>,
@@ -91,8 +91,8 @@ pub(super) struct Report {
     peak: Bytes,
     predicted: Bytes,
     in_order: Bytes,
-    pub(super) arena: Bytes,
-    pub(super) extent: Bytes,
+    pub(crate) arena: Bytes,
+    pub(crate) extent: Bytes,
     slab: Bytes,
     budget: Option<Bytes>,
     /// The chunks of the session, if it has some.
@@ -107,11 +107,11 @@ pub(super) struct Report {
     /// The GPU of the run.
     gpu: Option<Gpu>,
     /// Inputs and initializers whose values lmsc chose.
-    pub(super) drawn: Vec<String>,
+    pub(crate) drawn: Vec<String>,
 }
 
 impl Report {
-    pub(super) fn new(
+    pub(crate) fn new(
         cx: &PassCx,
         session: &Runner,
         measured: &Measurements,
@@ -150,7 +150,7 @@ impl Report {
     }
 
     /// The median of the step times without the first, whose memory is cold.
-    pub(super) fn step_time(&self) -> Option<Duration> {
+    pub(crate) fn step_time(&self) -> Option<Duration> {
         let mut times: Vec<Duration> = self.steps.after_first().copied().collect();
         if times.is_empty() {
             times.extend(self.steps.iter());
@@ -159,12 +159,12 @@ impl Report {
         times.get(times.len() / 2).copied()
     }
 
-    pub(super) fn budget(&self) -> Option<Bytes> {
+    pub(crate) fn budget(&self) -> Option<Bytes> {
         self.budget
     }
 
     /// The facts at the head of a page: pairs of a label and a value.
-    pub(super) fn facts(&self) -> Vec<[String; 2]> {
+    pub(crate) fn facts(&self) -> Vec<[String; 2]> {
         let ms = |time: Duration| format!("{:.3} ms", time.as_secs_f64() * 1e3);
         let fact = |label: &str, value: String| [label.to_owned(), value];
         let mut facts = vec![
@@ -184,7 +184,7 @@ impl Report {
         Bytes(self.extent.0.saturating_sub(self.in_order.0))
     }
 
-    pub(super) fn to_json(&self) -> serde_json::Value {
+    pub(crate) fn to_json(&self) -> serde_json::Value {
         let chunks = self.virtual_.map(|it| {
             json!({
                 "chunk": it.chunk,
@@ -233,7 +233,7 @@ impl Report {
     }
 
     /// The report; with `verbose`, the libraries of a GPU as well.
-    pub(super) fn to_text(&self, verbose: bool) -> String {
+    pub(crate) fn to_text(&self, verbose: bool) -> String {
         let mut text = String::new();
         if let Some(loss) =
             self.losses.last().filter(|_| !self.steps.is_empty() && self.losses.len() == self.steps.len())

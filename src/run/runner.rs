@@ -8,25 +8,26 @@ use lmsc_runtime::{
     DeviceBytes, DeviceSession, Fragmentation, HostLink, HostSession, Measurements, RunError, StepObserver,
 };
 
-use crate::cli::{Device, RunOptions};
+use super::RunOptions;
+use crate::job::Device;
 use crate::{Code, Error, Warning};
 
 /// A program on the device that was asked for.
-pub(super) struct Runner {
+pub(crate) struct Runner {
     session: Box<dyn DeviceSession>,
     gpu: Option<Gpu>,
 }
 
 /// Facts about a GPU.
 #[derive(Clone)]
-pub(super) struct Gpu {
+pub(crate) struct Gpu {
     /// The vendor's name for it.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The implementations of matrix products, and of convolutions if there are any.
-    pub(super) products: String,
-    pub(super) convolutions: Option<String>,
+    pub(crate) products: String,
+    pub(crate) convolutions: Option<String>,
     /// The libraries that the session uses.
-    pub(super) libraries: Vec<LibraryFacts>,
+    pub(crate) libraries: Vec<LibraryFacts>,
     /// Sentences about libraries for which own kernels stand in.
     fallbacks: Vec<String>,
 }
@@ -81,7 +82,7 @@ fn on_gpu(
 
 impl Runner {
     /// The program, ready to run; the budget limits the number of chunks, if the session has chunks.
-    pub(super) fn new(
+    pub(crate) fn new(
         program: Checked,
         device: Device,
         options: &RunOptions,
@@ -117,38 +118,38 @@ impl Runner {
     }
 
     /// The session.
-    pub(super) fn session(&mut self) -> &mut dyn DeviceSession {
+    pub(crate) fn session(&mut self) -> &mut dyn DeviceSession {
         &mut *self.session
     }
 
-    pub(super) fn program(&self) -> &Checked {
+    pub(crate) fn program(&self) -> &Checked {
         self.session.program()
     }
 
-    pub(super) fn device(&self) -> String {
+    pub(crate) fn device(&self) -> String {
         self.session.device()
     }
 
-    pub(super) fn steps(&self) -> u64 {
+    pub(crate) fn steps(&self) -> u64 {
         self.session.steps()
     }
 
     /// Warnings about libraries for which own kernels stand in.
-    pub(super) fn warnings(&self) -> Vec<Warning> {
+    pub(crate) fn warnings(&self) -> Vec<Warning> {
         let fallbacks = self.gpu.iter().flat_map(|gpu| &gpu.fallbacks);
         fallbacks.map(|fallback| Warning::new(Code::OwnKernels, fallback.clone())).collect()
     }
 
     /// The facts about the GPU; none on the host.
-    pub(super) fn gpu(&self) -> Option<Gpu> {
+    pub(crate) fn gpu(&self) -> Option<Gpu> {
         self.gpu.clone()
     }
 
-    pub(super) fn workspace(&self, command: u32) -> u64 {
+    pub(crate) fn workspace(&self, command: u32) -> u64 {
         self.session.workspace(command)
     }
 
-    pub(super) fn fragmentation(&self) -> Option<Fragmentation> {
+    pub(crate) fn fragmentation(&self) -> Option<Fragmentation> {
         self.session.fragmentation()
     }
 
@@ -156,7 +157,7 @@ impl Runner {
     ///
     /// # Errors
     /// [`Code::Failed`] if the device fails.
-    pub(super) fn get(&mut self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+    pub(crate) fn get(&mut self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         self.session.get(name).map_err(|error| not_copied(&error))
     }
 
@@ -164,7 +165,7 @@ impl Runner {
     ///
     /// # Errors
     /// [`Code::Failed`] if the device fails.
-    pub(super) fn set(&mut self, name: &str, bytes: &[u8]) -> Result<bool, Error> {
+    pub(crate) fn set(&mut self, name: &str, bytes: &[u8]) -> Result<bool, Error> {
         self.session.set(name, bytes).map_err(|error| not_copied(&error))
     }
 
@@ -172,11 +173,11 @@ impl Runner {
     ///
     /// # Errors
     /// [`Code::Failed`] if the device fails, or if the bytes are not there.
-    pub(super) fn set_within(&mut self, name: &str, at: DeviceBytes) -> Result<bool, Error> {
+    pub(crate) fn set_within(&mut self, name: &str, at: DeviceBytes) -> Result<bool, Error> {
         self.session.set_within(name, at).map_err(|error| not_copied(&error))
     }
 
-    pub(super) fn run(
+    pub(crate) fn run(
         &mut self,
         steps: u64,
         observer: &mut dyn StepObserver,
@@ -185,7 +186,7 @@ impl Runner {
     }
 
     /// Runs one step, whichever thread calls.
-    pub(super) fn step(&mut self) -> Result<(), RunError> {
+    pub(crate) fn step(&mut self) -> Result<(), RunError> {
         self.session.step()
     }
 }

@@ -8,13 +8,15 @@ use lmsc_ir::program::{ContentId, Role};
 use lmsc_ir::{TensorType, Type, words};
 use lmsc_runtime::{DeviceBytes, RunError};
 
+use super::RunOptions;
 use super::checkpoint::{self, Checkpoint};
 use super::fixed::Fixed;
 use super::tensors::{self, Files, Tensors};
 use super::watch::steps_input;
 use super::{Job, Names, Runner, Subject, fits, is_planned, lacks, not_ready};
-use crate::cli::{Device, RunOptions};
-use crate::{Code, Compiled, Error, device};
+use crate::compile::Compiled;
+use crate::job::Device;
+use crate::{Code, Error, device};
 
 /// The elements of a tensor, with their type and extents.
 #[derive(Clone, Debug, PartialEq, Eq)]

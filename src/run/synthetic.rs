@@ -17,7 +17,7 @@ pub fn synthetic(name: &str, ty: &Type, seed: u64) -> Vec<u8> {
 }
 
 /// The value of every element of a float input with this name; `None` if the elements are random.
-pub(super) fn fixed(name: &str) -> Option<f32> {
+pub(crate) fn fixed(name: &str) -> Option<f32> {
     match () {
         () if ends_in(name, &["running_var", "saved_var"]) => Some(1.0),
         () if ends_in(name, &[".exp_avg", ".exp_avg_sq"]) => Some(0.0),

@@ -17,11 +17,11 @@ use crate::{Code, Error, load};
 
 /// The tensors of a file. Bytes are read on request, and the file is not mapped, so that a truncated file gives an
 /// error.
-pub(super) struct Tensors {
+pub(crate) struct Tensors {
     path: PathBuf,
     by_name: BTreeMap<String, (TensorType, Place)>,
     /// The metadata of a file that `lmsc` saved.
-    pub(super) says: Option<String>,
+    pub(crate) says: Option<String>,
     /// The digests of the tensors, of a file that states them.
     digests: BTreeMap<String, Digest>,
 }
@@ -66,7 +66,7 @@ const LENGTH: u64 = 8;
 
 impl Tensors {
     /// The tensors of the safetensors file at the path.
-    pub(super) fn read(path: &Path) -> Result<Tensors, Error> {
+    pub(crate) fn read(path: &Path) -> Result<Tensors, Error> {
         let reading = |e: io::Error| Error::reading(path, &e);
         let wrong = |e: &dyn std::fmt::Display| {
             Error::in_file(Code::Malformed, path, format!("no file of the format safetensors: {e}"))
@@ -89,7 +89,7 @@ impl Tensors {
     }
 
     /// The tensors in these bytes of a safetensors file; `path` is its name in messages.
-    pub(super) fn of_bytes(bytes: Bytes, path: &Path) -> Result<Tensors, Error> {
+    pub(crate) fn of_bytes(bytes: Bytes, path: &Path) -> Result<Tensors, Error> {
         let (length, header) = SafeTensors::read_metadata(&bytes).map_err(|e| {
             Error::in_file(Code::Malformed, path, format!("no file of the format safetensors: {e}"))
         })?;
@@ -123,7 +123,7 @@ impl Tensors {
     }
 
     /// The initializers of the ONNX model at the path. Only their sizes must be known, not those of other values.
-    pub(super) fn of_model(path: &Path) -> Result<Tensors, Error> {
+    pub(crate) fn of_model(path: &Path) -> Result<Tensors, Error> {
         let model = lmsc_onnx::Model::read(path).map_err(|e| load::not_read(&e))?;
         lmsc_onnx::file::check_external_data(&model).map_err(|e| Error::new(Code::Model, e.message()))?;
         let (mut files, mut by_name) = (Files::new(model.folder.clone()), BTreeMap::new());
@@ -144,16 +144,16 @@ impl Tensors {
     }
 
     /// The names and types of the tensors.
-    pub(super) fn types(&self) -> impl Iterator<Item = (&str, &TensorType)> {
+    pub(crate) fn types(&self) -> impl Iterator<Item = (&str, &TensorType)> {
         self.by_name.iter().map(|(name, (ty, _))| (&**name, ty))
     }
 
-    pub(super) fn contains(&self, name: &str) -> bool {
+    pub(crate) fn contains(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
     }
 
     /// Removes the tensors whose names `wanted` rejects.
-    pub(super) fn retain(&mut self, mut wanted: impl FnMut(&str) -> bool) {
+    pub(crate) fn retain(&mut self, mut wanted: impl FnMut(&str) -> bool) {
         self.by_name.retain(|name, _| wanted(name));
     }
 
@@ -161,7 +161,7 @@ impl Tensors {
     ///
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind) also if they are not those that were saved.
-    pub(super) fn bytes(&self, name: &str) -> Result<Bytes, Error> {
+    pub(crate) fn bytes(&self, name: &str) -> Result<Bytes, Error> {
         let bytes: Bytes = match self.by_name.get(name) {
             None => return Ok(Bytes::new()),
             Some((_, Place::Memory(bytes))) => bytes.clone(),
@@ -178,7 +178,7 @@ impl Tensors {
     }
 
     /// Reads all tensors, to notice damage before anything is changed.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         self.digests.keys().try_for_each(|name| self.bytes(name).map(drop))
     }
 }
@@ -251,7 +251,7 @@ fn dtype(path: &Path, name: &str, ty: &TensorType) -> Result<Dtype, Error> {
 }
 
 /// Refuses tensors of types that a safetensors file cannot hold.
-pub(super) fn check_types<'a>(
+pub(crate) fn check_types<'a>(
     path: &Path,
     types: impl IntoIterator<Item = (&'a str, &'a Type)>,
 ) -> Result<(), Error> {
@@ -271,7 +271,7 @@ pub(super) fn check_types<'a>(
 
 /// Writes tensors of these types and the metadata into the file, completely or not at all, and keeps `keep - 1`
 /// generations of the files before it. Calls `bytes` for one tensor after the other.
-pub(super) fn write(
+pub(crate) fn write(
     path: &Path,
     types: &BTreeMap<String, TensorType>,
     says: Option<String>,
@@ -315,13 +315,13 @@ pub(super) fn write(
 }
 
 /// Files beside a model, each opened once.
-pub(super) struct Files {
+pub(crate) struct Files {
     folder: PathBuf,
     opened: BTreeMap<String, Arc<Opened>>,
 }
 
 impl Files {
-    pub(super) fn new(folder: Option<PathBuf>) -> Files {
+    pub(crate) fn new(folder: Option<PathBuf>) -> Files {
         Files { folder: folder.unwrap_or_else(|| PathBuf::from(".")), opened: BTreeMap::new() }
     }
 
@@ -363,7 +363,7 @@ impl Files {
 const SMALL: u64 = 1 << 16;
 
 /// Reads the bytes of small initializers from files beside the model into the graph.
-pub(super) fn inline_small(graph: &mut Graph, files: &mut Files) -> Result<(), Error> {
+pub(crate) fn inline_small(graph: &mut Graph, files: &mut Files) -> Result<(), Error> {
     for index in 0..graph.initializers.len() {
         let name = graph.value(graph.initializers[index].value).name.clone();
         match &graph.initializers[index].data {
@@ -383,7 +383,7 @@ pub(super) fn inline_small(graph: &mut Graph, files: &mut Files) -> Result<(), E
 
 /// Calls `set` for large initializers that are still in files, and keeps only the digest of each large one: the
 /// session has the bytes.
-pub(super) fn let_go(
+pub(crate) fn let_go(
     graph: &mut Graph,
     files: &mut Files,
     mut set: impl FnMut(&str, &[u8]) -> Result<bool, Error>,
@@ -411,7 +411,7 @@ pub(super) fn let_go(
 /// The faults of tensors for values of these names and types; empty if there are none.
 ///
 /// With `batches`, a tensor may have one more dimension in front.
-pub(super) fn mismatches<'a>(
+pub(crate) fn mismatches<'a>(
     tensors: impl IntoIterator<Item = (&'a str, &'a TensorType)>,
     expected: &BTreeMap<String, Type>,
     many: &str,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// The trace of a run: a row for each stream, a row for the waits of the compute stream, and the bytes of the arena
 /// in use.
-pub(super) fn trace(program: &Program, events: &[Event]) -> Value {
+pub(crate) fn trace(program: &Program, events: &[Event]) -> Value {
     let micros = |time: Duration| time.as_nanos() as f64 / 1000.0;
     let mut all: Vec<Value> = Vec::new();
     let mut named = |what: &str, row: usize, name: &str| {
@@ -54,7 +54,7 @@ pub(super) fn trace(program: &Program, events: &[Event]) -> Value {
 }
 
 /// The name of the node for which a command waits.
-pub(super) fn cause_name(program: &Program, wait: &Wait) -> String {
+pub(crate) fn cause_name(program: &Program, wait: &Wait) -> String {
     let action = &program.stream(wait.stream)[wait.command as usize].action;
     let node = action.node().map_or("the caller's turn", |node| node);
     if wait.before { format!("{node} of the step before") } else { node.to_owned() }

@@ -12,41 +12,41 @@ use lmsc_ir::{ElementType, Graph, Name, Phases, Storages, Type, ValueId, copied_
 use lmsc_runtime::{Recent, StepObserver, Turn};
 
 use super::Feed;
+use super::RunOptions;
 use super::runner::Runner;
-use crate::cli::RunOptions;
 use crate::{Code, Error};
 
 /// The values to fetch: by the name under which the program computes a value, the requested names and types.
-pub(super) type Fetches = BTreeMap<Name, Vec<(String, lmsc_ir::TensorType)>>;
+pub(crate) type Fetches = BTreeMap<Name, Vec<(String, lmsc_ir::TensorType)>>;
 
 /// A tensor and its bytes.
-pub(super) struct Stored {
-    pub(super) ty: lmsc_ir::TensorType,
-    pub(super) bytes: bytes::Bytes,
+pub(crate) struct Stored {
+    pub(crate) ty: lmsc_ir::TensorType,
+    pub(crate) bytes: bytes::Bytes,
 }
 
 /// The observer of a run: it sets data, keeps losses, looks for values that are not numbers, and fetches values of
 /// the last step.
-pub(super) struct Watcher<'a> {
+pub(crate) struct Watcher<'a> {
     /// The output for losses, if they are printed.
     out: Option<&'a mut dyn Write>,
     /// Whether a signal asks to stop after this step.
     signal: Arc<AtomicBool>,
     feed: Feed,
     steps_input: Option<String>,
-    pub(super) loss: Option<Name>,
-    pub(super) losses: Recent<f32>,
+    pub(crate) loss: Option<Name>,
+    pub(crate) losses: Recent<f32>,
     checks: bool,
-    pub(super) fetches: Option<Fetches>,
-    pub(super) fetched: BTreeMap<String, Stored>,
+    pub(crate) fetches: Option<Fetches>,
+    pub(crate) fetched: BTreeMap<String, Stored>,
     /// The number of steps, and the number of steps that have begun.
     steps: u64,
     begun: u64,
-    pub(super) bar: ProgressBar,
+    pub(crate) bar: ProgressBar,
 }
 
 impl<'a> Watcher<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         args: &RunOptions,
         steps: u64,
         graph: &Graph,
@@ -77,7 +77,7 @@ impl<'a> Watcher<'a> {
     ///
     /// # Errors
     /// [`Code::Failed`](crate::Code) if the device fails.
-    pub(super) fn ended(&mut self, session: &mut Runner) -> Result<(), Error> {
+    pub(crate) fn ended(&mut self, session: &mut Runner) -> Result<(), Error> {
         if let Some(loss) = &self.loss {
             let bytes = session.get(loss)?;
             if let Some(loss) = bytes.as_deref().and_then(float) {
@@ -88,7 +88,7 @@ impl<'a> Watcher<'a> {
     }
 
     /// Prints the loss of the last step, with this number.
-    pub(super) fn tell_last(&mut self, number: u64) {
+    pub(crate) fn tell_last(&mut self, number: u64) {
         if let (Some(out), Some(_), Some(loss)) = (&mut self.out, &self.loss, self.losses.last()) {
             // The reader of a pipe may have closed it.
             _ = writeln!(out, "step {number}: loss {loss}");
@@ -97,7 +97,7 @@ impl<'a> Watcher<'a> {
 }
 
 /// The input that counts the steps, if there is one: `step`, of one integer.
-pub(super) fn steps_input(program: &Program) -> Option<String> {
+pub(crate) fn steps_input(program: &Program) -> Option<String> {
     let is_count = |given: &&lmsc_ir::program::Given| {
         let tensor = given.tensor.ty.as_tensor();
         given.role == Role::Input

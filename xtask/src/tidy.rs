@@ -23,6 +23,7 @@ pub(crate) const RULES: &[Rule] = &[
     crates::arrows_are_those_of_the_design,
     crates::members_inherit_the_lints,
     source::petgraph_stays_in_its_file,
+    source::the_library_knows_no_command_line,
     source::graphs_change_by_checked_methods,
     source::tests_are_named_by_behaviour,
     source::unsafe_code_is_listed_and_argued,

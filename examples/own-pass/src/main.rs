@@ -9,7 +9,7 @@ mod widen_again;
 use std::error::Error;
 use std::path::Path;
 
-use lmsc::cli::BindingArgs;
+use lmsc::Binding;
 use lmsc_passes::{Pass, PassCx, Pipeline, REGISTRY};
 use widen_again::WidenAgain;
 
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Reads the model, runs the passes, proves the result, and writes it. Returns a summary.
 fn run(model: &Path, output: &Path, passes: &str) -> Result<String, Box<dyn Error>> {
-    let binding = BindingArgs::default();
+    let binding = Binding::default();
     let mut loaded = lmsc::load(model, &binding)?;
     let before = loaded.graph.clone();
 

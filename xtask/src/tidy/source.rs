@@ -1,4 +1,4 @@
-//! Rules about Rust sources: where petgraph and `unsafe` may stand.
+//! Rules about Rust sources: where petgraph, clap and `unsafe` may stand.
 
 use super::Tree;
 use crate::lex;
@@ -76,6 +76,36 @@ pub(super) fn petgraph_stays_in_its_file(tree: &Tree) -> Vec<String> {
     messages
 }
 
+/// The folders of the command line. Nothing else in `src/` names them, so that the library stands without them.
+const COMMAND_LINE: [&str; 2] = ["src/cli/", "src/commands/"];
+
+/// Only the command line names clap, and the library does not name the command line.
+pub(super) fn the_library_knows_no_command_line(tree: &Tree) -> Vec<String> {
+    let mut messages = Vec::new();
+    let is_outside = |path: &str| !COMMAND_LINE.iter().any(|folder| path.starts_with(folder));
+    for (path, text) in tree.rust("").filter(|(path, _)| path.split('/').any(|part| part == "src")) {
+        let code = lex::code(text);
+        if !path.starts_with("src/cli/") {
+            for at in lex::words(&code, "clap") {
+                messages
+                    .push(format!("{path}:{}: names clap, which `src/cli` alone knows", lex::line(text, at)));
+            }
+        }
+        if !path.starts_with("src/") || !is_outside(path) {
+            continue;
+        }
+        for named in ["crate::cli", "crate::commands"] {
+            for (at, _) in code.match_indices(named) {
+                messages.push(format!(
+                    "{path}:{}: names `{named}`; the library takes plain options (`src/job.rs`)",
+                    lex::line(text, at)
+                ));
+            }
+        }
+    }
+    messages
+}
+
 /// `unsafe` stands in the listed files only, and each one says above it why it is sound.
 ///
 /// An `unsafe fn` is a promise asked of its callers; what needs an argument is its body's blocks, which the lint
@@ -138,6 +168,20 @@ mod tests {
         let message =
             "ir/src/level.rs:2: a name that begins with `what_` has no subject; name what is tested";
         assert_eq!(of("\nfn what_is_read() {}"), [message]);
+    }
+
+    #[test]
+    fn a_library_that_knows_the_command_line_fails() {
+        let of = |path, text| the_library_knows_no_command_line(&Tree::of([(path, text)]));
+        assert_eq!(of("src/cli/mod.rs", "use clap::Args;"), [""; 0]);
+        assert_eq!(of("src/commands/plan.rs", "use crate::cli::PlanArgs;"), [""; 0]);
+        assert_eq!(of("src/load.rs", "// clap and crate::cli"), [""; 0]);
+        assert_eq!(
+            of("ir/src/a.rs", "use clap::Args;"),
+            ["ir/src/a.rs:1: names clap, which `src/cli` alone knows"]
+        );
+        let message = "src/load.rs:1: names `crate::cli`; the library takes plain options (`src/job.rs`)";
+        assert_eq!(of("src/load.rs", "use crate::cli::Cli;"), [message]);
     }
 
     #[test]

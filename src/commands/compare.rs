@@ -1,0 +1,138 @@
+//! `lmsc compare`: from a wrong result to the operator that made it.
+
+use std::path::Path;
+
+use lmsc_ir::{Graph, words};
+use lmsc_passes::PassCx;
+use serde_json::json;
+
+use crate::cli::args::CompareArgs;
+use crate::context::of_machine;
+use crate::files::{check_target, write_atomically};
+use crate::run::{
+    Comparison, Files, Job, Tensors, Values, Wrong, case, compare as compared, compute_here, inline_small,
+    is_planned, predicted_by, values_of, write,
+};
+use crate::{Code, Error, load};
+
+/// Compares each operator of a step with the host's kernels, and tells the first that differs.
+///
+/// # Errors
+/// [`ErrorKind::Refusal`](crate::ErrorKind) if an operator differs; others as those of a run.
+pub fn compare(args: &CompareArgs) -> Result<String, Error> {
+    args.case.iter().try_for_each(|file| check_target(file))?;
+    let options = args.start.options();
+    let device = args.on.device(&options)?;
+    let path = args.input.path();
+    let recorded = args.with.as_deref().map(recorded).transpose()?;
+    let load::Loaded { mut graph, model, .. } = load::load_to_run(path, &args.input.binding.binding())?;
+    compute_here(&graph);
+    let mut files = Files::new(model.and_then(|model| model.folder));
+    inline_small(&mut graph, &mut files)?;
+    let cx = of_machine(PassCx { target: predicted_by(device), ..PassCx::default() });
+    let is_planned = is_planned(&graph);
+    let (planned_for, verbose) = (None, false);
+    let job = Job {
+        path,
+        graph,
+        is_planned,
+        files,
+        mapped: &[],
+        cx: &cx,
+        options: &options,
+        device,
+        planned_for,
+        verbose,
+    };
+    let (graph, of_run) = values_of(job)?;
+    let seen = recorded.as_ref().unwrap_or(&of_run);
+    let comparison = compared(&graph, seen, &of_run, args.on.precision.unwrap_or_default());
+    answer(args, &graph, &comparison, [seen, &of_run])
+}
+
+/// The tensors of a file.
+fn recorded(path: &Path) -> Result<Values, Error> {
+    let tensors = Tensors::read(path)?;
+    let names: Vec<String> = tensors.types().map(|(name, _)| name.to_owned()).collect();
+    names.into_iter().map(|name| Ok((name.clone(), tensors.bytes(&name)?))).collect()
+}
+
+/// The answer as text or JSON; an error if an operator differs.
+fn answer(
+    args: &CompareArgs,
+    graph: &Graph,
+    comparison: &Comparison,
+    values: [&Values; 2],
+) -> Result<String, Error> {
+    let Comparison { equal, left_out, wrong } = comparison;
+    let operator = |wrong: &Wrong| {
+        let node = graph.node(wrong.node);
+        json!({
+            "node": &*node.name, "operator": node.op.to_string(), "result": wrong.result, "element": wrong.element,
+            "seen": wrong.values[0], "expected": wrong.values[1], "times_rounding": wrong.times, "operands_of_run": wrong.of_run,
+        })
+    };
+    let left = left_out.iter().map(|(node, why)| json!({ "node": node, "why": why })).collect::<Vec<_>>();
+    let json = json!({
+        "format": 1, "equal": equal, "left_out": left, "wrong": wrong.iter().map(operator).collect::<Vec<_>>(),
+    });
+    let counted = format!(
+        "{} {} what the host computes from the same operands",
+        words::count(*equal, "operator"),
+        if *equal == 1 { "computes" } else { "compute" }
+    );
+    let Some(first) = wrong.first() else {
+        if args.json {
+            return Ok(format!("{json:#}\n"));
+        }
+        let reasons = left_out.iter().map(|(node, why)| format!("left out `{node}`: {why}\n"));
+        return Ok(format!("{counted}\n{}", reasons.collect::<String>()));
+    };
+    if let Some(file) = &args.case {
+        write_case(file, graph, first, values)?;
+    }
+    let node = graph.node(first.node);
+    let (result, [seen, expected]) = (&first.result, first.values);
+    let mut message = format!(
+        "`{}` ({}) is the first of {} with other results than the host computes from the same operands: element {} of `{result}` \
+         is {seen}, not {expected}",
+        node.name,
+        node.op,
+        words::count(wrong.len(), "operator"),
+        first.element
+    );
+    if first.times.is_finite() {
+        message += &format!(", {:.1} times the error that rounding explains", first.times);
+    }
+    if !first.of_run.is_empty() {
+        message += &format!("; the file lacks its operands {}", first.of_run.join(", "));
+    }
+    let error = Error::new(Code::Different, format!("{message}\n{counted}"));
+    let error = match &args.case {
+        Some(file) => error.with_help(format!("{} is the operator alone", file.display())),
+        None => error.with_help("--case FILE.lms writes the operator alone, with its operands"),
+    };
+    Err(if args.json { error.with_answer(format!("{json:#}")) } else { error })
+}
+
+/// Writes the operator as a graph of its own, and its operands beside it.
+fn write_case(file: &Path, graph: &Graph, wrong: &Wrong, [seen, of_run]: [&Values; 2]) -> Result<(), Error> {
+    let node = graph.node(wrong.node);
+    let found = |value: lmsc_ir::ValueId| {
+        let name = &*graph.value(value).name;
+        seen.get(name).or_else(|| of_run.get(name)).cloned()
+    };
+    let operands: Vec<_> = node.operands.iter().map(|operand| operand.and_then(found)).collect();
+    let alone = case(graph, node, &operands);
+    let text = alone.to_text();
+    write_atomically(file, |w| w.write_all(text.as_bytes()))?;
+    let types = alone.inputs.iter().filter_map(|&input| {
+        let value = alone.value(input);
+        Some((value.name.to_string(), value.ty.as_tensor()?.clone()))
+    });
+    let bytes = |name: &str| {
+        let of = |values: &Values| values.get(name).cloned();
+        Ok(of(seen).or_else(|| of(of_run)).unwrap_or_default())
+    };
+    write(&file.with_extension("safetensors"), &types.collect(), None, 1, bytes)
+}
