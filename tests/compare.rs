@@ -73,7 +73,7 @@ fn a_wrong_kernel_is_named_by_one_call() {
         let right = lmsc::load(path, &binding).unwrap();
         right.write(bench.path("right.onnx"), &binding).unwrap();
         let equal = bench.run("compare @/right.onnx --steps 1 --json");
-        assert_eq!(equal.code, 0, "{}: {}", path.display(), equal.stdout);
+        assert_eq!(equal.code, 0, "{}: {}", path.display(), equal.stderr);
         for id in candidates(&right.graph, &mut known) {
             let name = right.graph.node(id).name.to_string();
             let mut wrong = lmsc::load(path, &binding).unwrap();
@@ -82,7 +82,7 @@ fn a_wrong_kernel_is_named_by_one_call() {
             let ran = bench.run("run @/wrong.onnx --steps 1 --fetch all --out @/values.safetensors");
             assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
             let found = bench.run("compare @/right.onnx --steps 1 --with @/values.safetensors");
-            assert_eq!(found.code, 1, "{name}: {}", found.stdout);
+            assert_eq!(found.code, 1, "{name}: {}", found.stderr);
             assert!(found.stderr.contains(&format!("`{name}` (")), "{name}: {}", found.stderr);
         }
         if known.len() >= 20 && !is_thorough() {
