@@ -149,7 +149,7 @@ def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str, last
     problem = Problem(joint.graph, ends.forward, ends.forward_descriptions, target, lasting)
     agreement = ranks.agreed(problem, options, name, earlier if options.of_the_machine else 0)
     earlier = agreement.earlier
-    ask = functools.partial(_ask, problem, name=name, earlier=earlier)
+    ask = functools.partial(_ask if ends.backward else _ask_at_least, problem, name=name, earlier=earlier)
     if problem.collectives:
         answer, named = agreement.asked(ask, options)
     else:
@@ -234,6 +234,17 @@ def _ask(problem: Problem, options: Options, name: str, earlier: int) -> tuple[d
     except Refusal as refusal:
         raise _in_one_sentence(refusal, problem, options, name, earlier) from None
     return answer | {fact: answer[fact] - earlier for fact in ("as_it_is_bytes", "peak_bytes")}, named
+
+
+def _ask_at_least(problem: Problem, options: Options, name: str, earlier: int) -> tuple[dict[str, Any], list[int]]:
+    """As `_ask`, for a graph without a backward pass: of a share of its own peak, which may have nothing to leave, its smallest plan keeps what can be
+    kept."""
+    try:
+        return _ask(problem, options, name, earlier)
+    except Refusal:
+        if not options.budget.endswith("x"):
+            raise
+        return _ask(problem, dataclasses.replace(options, budget="smallest"), name, earlier)
 
 
 def _bytes_held(forward: fx.Graph, problem: Problem) -> int:
