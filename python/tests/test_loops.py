@@ -102,7 +102,8 @@ def test_a_loop_as_in_nanogpt_is_changed_by_one_line() -> None:
 class Images(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.body = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.Conv2d(8, 8, 3, stride=2), nn.BatchNorm2d(8))
+        first = nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(inplace=True)
+        self.body = nn.Sequential(*first, nn.Conv2d(8, 8, 3, stride=2), nn.BatchNorm2d(8))
         self.head = nn.Linear(8, 5)
 
     def forward(self, x: Tensor) -> Tensor:

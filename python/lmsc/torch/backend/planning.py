@@ -270,7 +270,8 @@ def _in_one_sentence(refusal: Refusal, problem: Problem, options: Options, name:
     help_ = f"the smallest budget that has a plan is {size(smallest)} ({smallest} bytes)" if smallest else str(refusal)
     beside = f" and {size(earlier)} are held by earlier graphs of the step" if earlier else ""
     resident = size(problem.resident_bytes())
-    said = Refusal(f"{refusal.code}: {name} does not fit {options.budget}: {help_}, of which {resident} are parameters and inputs{beside}")
+    budget = size(int(options.budget[:-1])) if options.budget[:-1].isdigit() and options.budget.endswith("B") else options.budget
+    said = Refusal(f"{refusal.code}: {name} does not fit {budget}: {help_}, of which {resident} are parameters and inputs{beside}")
     for fact in ("code", "node", "needed", "budget", "smallest_budget"):
         setattr(said, fact, getattr(refusal, fact))
     return said
