@@ -52,7 +52,8 @@ def models() -> dict[str, Any]:
             self.net, self.loss = case.model, case.loss
 
         def forward(self, *batch: Any) -> Any:
-            return self.net(*batch) if self.loss is None else self.loss(self.net(*batch[:-1]), batch[-1])
+            found = self.net(*batch) if self.loss is None else self.loss(self.net(*batch[:-1]), batch[-1])
+            return found["loss"] if isinstance(found, dict) else found
 
     def of(build: Any) -> Any:
         def make() -> Any:
