@@ -469,6 +469,10 @@ def test_refusals_are_told() -> None:
         with pytest.raises(lmsc.torch.CaptureError, match=r"a hook makes .* of the gradient of `0.weight`, which PyTorch refuses"):
             TrainStep(model, F.cross_entropy, torch.optim.SGD(model.parameters()), example=batch)
         handle.remove()
+    handle = model[0].weight.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(0.5))
+    with pytest.raises(lmsc.torch.CaptureError, match="a hook behind the gradient of `0.weight` returns something, which PyTorch refuses"):
+        TrainStep(model, F.cross_entropy, torch.optim.SGD(model.parameters()), example=batch)
+    handle.remove()
     with torch.device("meta"):
         empty = mlp()
     with pytest.raises(lmsc.torch.CaptureError, match="meta"):
