@@ -52,7 +52,11 @@ def models() -> dict[str, Any]:
             self.net, self.loss = case.model, case.loss
 
         def forward(self, *batch: Any) -> Any:
-            found = self.net(*batch) if self.loss is None else self.loss(self.net(*batch[:-1]), batch[-1])
+            if isinstance(batch[0], dict):
+                found = self.net(**batch[0])
+                found = found if self.loss is None else self.loss(found)
+            else:
+                found = self.net(*batch) if self.loss is None else self.loss(self.net(*batch[:-1]), batch[-1])
             return found["loss"] if isinstance(found, dict) else found
 
     def of(build: Any) -> Any:
