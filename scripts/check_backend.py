@@ -1,6 +1,7 @@
 """Trains many small models through `torch.compile(model, backend="lmsc")` and compares every bit with PyTorch's own graphs.
 
-For each model of python/tests/backend_models.py, torch_models.py and torch_tasks.py: three steps of AdamW, with `aot_eager` and within 0.6 of the
+For each model of python/tests/backend_models.py, torch_models.py and torch_tasks.py, and of torch_libraries.py where the libraries of
+requirements-torch-models.txt are installed: three steps of AdamW, with `aot_eager` and within 0.6 of the
 peak, or the smallest budget where that is refused: once with the link of the target `host`, once with one that is 90 times slower, so that
 operators run again instead of being copied. Losses, gradients, parameters and buffers must have the same bits, and the measured peak of the last
 step at most 2 % above the planned one.
@@ -33,13 +34,15 @@ SECONDS = 600
 
 
 def models() -> dict[str, Any]:
-    import importlib
+    import importlib.util
 
     import torch
     from backend_models import MODELS, Model
     from torch_models import CASES
 
     importlib.import_module("torch_tasks")
+    if all(map(importlib.util.find_spec, ("diffusers", "timm", "torchvision", "transformers"))):
+        importlib.import_module("torch_libraries")
 
     class Whole(torch.nn.Module):
         """A model and its loss."""
@@ -49,7 +52,12 @@ def models() -> dict[str, Any]:
             self.net, self.loss = case.model, case.loss
 
         def forward(self, *batch: Any) -> Any:
-            return self.net(*batch) if self.loss is None else self.loss(self.net(*batch[:-1]), batch[-1])
+            if isinstance(batch[0], dict):
+                found = self.net(**batch[0])
+                found = found if self.loss is None else self.loss(found)
+            else:
+                found = self.net(*batch) if self.loss is None else self.loss(self.net(*batch[:-1]), batch[-1])
+            return found["loss"] if isinstance(found, dict) else found
 
     def of(build: Any) -> Any:
         def make() -> Any:
@@ -140,6 +148,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--write", type=Path)
+    parser.add_argument("--missing", action="store_true", help="only models without a row in the table that is written")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--slow", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -152,7 +161,7 @@ def main() -> int:
         slow = Path(folder, "slow.toml")
         slow.write_text(host.replace('"host"', '"slow"', 1).replace("bytes_per_second = 9e9", "bytes_per_second = 1e8"))
         for name in models():
-            if args.names and not any(part in name for part in args.names):
+            if args.names and not any(part in name for part in args.names) or args.missing and f"\n| {name} |" in args.write.read_text():
                 continue
             command = [sys.executable, __file__, "--one", name, "--slow", str(slow)]
             try:

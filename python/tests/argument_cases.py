@@ -278,16 +278,25 @@ def _generic(overload: Any) -> list[dict[str, Any]]:
 
 
 def called(case: Case) -> Any:
-    """What PyTorch returns, or None if it refuses the call or its gradient."""
+    """What PyTorch returns, or None if it refuses the call or its gradient, or if that is random."""
     try:
-        result = case.overload(**{k: _copy(v) for k, v in case.arguments.items()})
-        results = [r for r in (result if isinstance(result, (tuple, list)) else [result]) if isinstance(r, Tensor)]
+        torch.manual_seed(1)
+        again = _results(case)
+        torch.manual_seed(0)
+        results = _results(case)
+        if not all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(results, again)):
+            return None
         for r in results:
             if r.requires_grad:
                 r.sum().backward(retain_graph=True)
         return results if results and all(r.numel() < 4096 and not r.is_complex() for r in results) else None
     except Exception:  # whatever PyTorch says: it is not a call
         return None
+
+
+def _results(case: Case) -> list[Tensor]:
+    result = case.overload(**{k: _copy(v) for k, v in case.arguments.items()})
+    return [r for r in (result if isinstance(result, (tuple, list)) else [result]) if isinstance(r, Tensor)]
 
 
 def _copy(value: Any) -> Any:
@@ -328,6 +337,8 @@ def cases_of(overload: Any) -> Iterator[Case]:
         if "topk" in str(overload):
             continue  # which of equal elements PyTorch takes is its own choice
         for name in tensors[:1]:
+            if name == "sorted_sequence":
+                continue  # of one that is not sorted the place of a number is not defined
             x = base[name]
             if x.is_floating_point():
                 for kind in ("ties", "tiny", "large", "positive"):

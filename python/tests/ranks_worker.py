@@ -352,9 +352,9 @@ def other_bytes_before() -> Facts:
     seen: list[Any] = []
     ask = planning._ask
 
-    def asked(instance: str, problem: Any, options: Any, name: str, earlier: int) -> Any:
-        seen.append((hash(instance), earlier, problem.target.facts["host_bytes"]))
-        return ask(instance, problem, options, name, earlier)
+    def asked(problem: Any, options: Any, name: str, earlier: int) -> Any:
+        seen.append((hash(problem.instance()[0]), earlier, problem.target.facts["host_bytes"]))
+        return ask(problem, options, name, earlier)
 
     planning._ask = asked
     Step.held_before = lambda *_: 1000 * (RANK + 1)

@@ -363,6 +363,48 @@ def test_bfloat16() -> None:
         torch.testing.assert_close(a, b, rtol=2e-2, atol=2e-2)
 
 
+class Scaled(torch.optim.Optimizer):
+    """An optimizer whose numbers stand beside tensors of the type of the parameters."""
+
+    def __init__(self, params: Any) -> None:
+        super().__init__(params, {"lr": 0.01})
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.mul_(1 - group["lr"] * 0.3)
+                p.sub_(p.grad * group["lr"])
+
+
+def matrices() -> nn.Module:
+    return nn.Sequential(nn.Linear(6, 8, bias=False), nn.Tanh(), nn.Linear(8, 3, bias=False))
+
+
+@pytest.mark.parametrize(
+    ("of", "dtype", "share"),
+    [
+        (Scaled, torch.bfloat16, 0.02),
+        (lambda p: torch.optim.SGD(p, lr=0.0123, momentum=0.9, weight_decay=0.1), torch.bfloat16, 0.05),
+        (lambda p: torch.optim.Muon(p, lr=1e-3), torch.float32, 1e-5),
+    ],
+    ids=["numbers beside bfloat16", "SGD in bfloat16", "Muon, which computes in bfloat16"],
+)
+def test_a_number_beside_a_short_float_is_not_rounded(of: Optimizer, dtype: torch.dtype, share: float) -> None:
+    torch.manual_seed(17)
+    model = matrices().to(dtype)
+    twin, data = copy.deepcopy(model), [(x.to(dtype), y) for x, y in vectors(7)]
+    before = [p.detach().clone() for p in model.parameters()]
+    step = TrainStep(model, F.cross_entropy, of(model.parameters()), example=data[0])
+    for batch in data:
+        step(*batch)
+    eager(twin, of(twin.parameters()), data)
+    step.sync()
+    for a, b, first in zip(model.parameters(), twin.parameters(), before):
+        a, b, first = a.double(), b.double(), first.double()
+        assert (a - b).norm() <= share * (b - first).norm()
+
+
 def test_a_list_and_keywords_in_any_order_are_one_shape() -> None:
     torch.manual_seed(15)
     model, data = mlp(), vectors(2)
@@ -422,6 +464,15 @@ def test_refusals_are_told() -> None:
         TrainStep(model, F.cross_entropy, torch.optim.SGD(model.parameters()), example=batch, budget=100)
     with pytest.raises(lmsc.Refusal, match="CUDA"):
         TrainStep(model, F.cross_entropy, torch.optim.SGD(model.parameters()), example=batch, device="cuda:63")
+    for hook in (lambda g: 3, lambda g: g.sum(), lambda g: g.double()):
+        handle = model[0].weight.register_hook(hook)
+        with pytest.raises(lmsc.torch.CaptureError, match=r"a hook makes .* of the gradient of `0.weight`, which PyTorch refuses"):
+            TrainStep(model, F.cross_entropy, torch.optim.SGD(model.parameters()), example=batch)
+        handle.remove()
+    handle = model[0].weight.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(0.5))
+    with pytest.raises(lmsc.torch.CaptureError, match="a hook behind the gradient of `0.weight` returns something, which PyTorch refuses"):
+        TrainStep(model, F.cross_entropy, torch.optim.SGD(model.parameters()), example=batch)
+    handle.remove()
     with torch.device("meta"):
         empty = mlp()
     with pytest.raises(lmsc.torch.CaptureError, match="meta"):

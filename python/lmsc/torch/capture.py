@@ -213,6 +213,17 @@ def batch_names(model: nn.Module, example: Any, with_target: bool) -> list[str]:
     return _batch_names(model, paths, taken, with_target and not isinstance(example, dict))
 
 
+def _changed_by(hook: Callable[[Tensor], Any], gradient: Tensor, name: str) -> Tensor:
+    """The gradient of the parameter behind its hook, of which PyTorch asks for a tensor of the same shape and type."""
+    changed = hook(gradient)
+    if changed is None:
+        return gradient
+    if not isinstance(changed, Tensor) or (changed.shape, changed.dtype) != (gradient.shape, gradient.dtype):
+        what = f"{changed.dtype} of shape {tuple(changed.shape)}" if isinstance(changed, Tensor) else repr(changed)
+        raise CaptureError(f"a hook makes {what} of the gradient of `{name}`, which PyTorch refuses; return a tensor like the gradient, or nothing")
+    return changed
+
+
 def _loss_and_more(result: Any) -> tuple[Tensor, dict[str, Tensor]]:
     """The loss and the other outputs of what a loss function returned."""
     if isinstance(result, Tensor):
@@ -318,8 +329,7 @@ class _Step:
                     raise CaptureError(f"`{n}` has a hook, and a gradient by `backward()` inside of an autograd function; remove the hook")
                 g = inner if g is None else g + inner
             for hook in hooks if g is not None else ():
-                changed = hook(g)
-                g = g if changed is None else changed
+                g = _changed_by(hook, g, n)
             total = g if s is None else s if g is None else s + g
             if behind and g is not None:
                 with torch.no_grad():

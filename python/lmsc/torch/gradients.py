@@ -192,8 +192,11 @@ def adaptive_avg_pool2d_backward(dy: Tensor, x: Tensor) -> Tensor:
     return windows(h, x.shape[-2]).T @ dy @ windows(w, x.shape[-1])
 
 
-def _sources(mode: str, size: int, out: int, scale: float | None) -> list[int]:
-    """The element that each result of a nearest interpolation is a copy of, in PyTorch's float32."""
+def _sources(mode: str, size: int, out: int, scale: float | None, by_sizes: bool) -> list[int]:
+    """The element that each result of a nearest interpolation is a copy of, in PyTorch's float32. `by_sizes`: the scale does not count where the size
+    stays or doubles, as on PyTorch's processor in all gradients, and in the results for images."""
+    if by_sizes and mode == "nearest" and out in (size, 2 * size):
+        return [k * size // out for k in range(out)]
     ratio = np.float32(1.0 / scale if scale else size / out)
     at = np.arange(out, dtype=np.float32)
     at = (at + np.float32(0.5)) * ratio if mode == "exact" else at * ratio
@@ -204,7 +207,7 @@ def _taps(mode: str, size: int, out: int, align_corners: bool, scale: float | No
     """How much each of `size` elements counts in each of `out` that are interpolated along one axis."""
     rows = []
     ratio = 1 / scale if scale else size / out
-    sources = _sources(mode, size, out, scale) if mode in ("nearest", "exact") else []
+    sources = _sources(mode, size, out, scale, by_sizes=True) if mode in ("nearest", "exact") else []
     for k in range(out):
         row = [0.0] * size
         if sources:
@@ -238,7 +241,7 @@ def upsample_nearest(mode: str) -> Callable[..., Tensor]:
     def forward(x: Tensor, out_size: list[int], *scales: Any) -> Tensor:
         factors = [*scales, *[None] * (len(out_size) - len(scales))]
         for k, (out, scale) in enumerate(zip(out_size, factors), 2):
-            x = x.index_select(k, torch.tensor(_sources(mode, x.shape[k], out, scale)))
+            x = x.index_select(k, torch.tensor(_sources(mode, x.shape[k], out, scale, by_sizes=len(out_size) == 2)))
         return x
 
     return forward

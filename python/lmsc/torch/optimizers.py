@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import threading
 from collections import OrderedDict, defaultdict
@@ -348,7 +349,7 @@ def _state_of(optimizer: torch.optim.Optimizer, names: dict[int, str]) -> dict[s
                         )
                     continue
                 first = [(before[id(p)], state[id(p)].get(key)) for before, state in tries]
-                fill, is_copy = (0.0, False) if isinstance(have.get(key), Tensor) else _begin(optimizer, key, first)
+                fill, is_copy = (0.0, False) if isinstance(have.get(key), Tensor) else _begin(first)
                 given = have.get(key)
                 name = f"{own}.{key}"
                 found[name] = StateTensor(
@@ -357,7 +358,7 @@ def _state_of(optimizer: torch.optim.Optimizer, names: dict[int, str]) -> dict[s
     return found
 
 
-def _begin(optimizer: torch.optim.Optimizer, key: str, tries: list[tuple[Tensor, Any]]) -> tuple[float, bool]:
+def _begin(tries: list[tuple[Tensor, Any]]) -> tuple[float, bool]:
     """The number that a state begins with, or whether it begins as a copy of its parameter."""
     values = [t for _, t in tries]
     if not all(isinstance(t, Tensor) for t in values):
@@ -369,10 +370,8 @@ def _begin(optimizer: torch.optim.Optimizer, key: str, tries: list[tuple[Tensor,
         return float(flat[0][0]), False
     if all(t.shape == p.shape and torch.equal(t.to(p.dtype), p) for p, t in tries):
         return 0.0, True
-    raise CaptureError(
-        f"{type(optimizer).__name__} begins `{key}` with what is neither a constant nor the parameter; run one step in PyTorch before, so that "
-        "it is there"
-    )
+    # Zeros, if the first step gives the same with them, as a momentum of SGD does: `_compare` finds out.
+    return 0.0, False
 
 
 STEPS = 3
@@ -479,10 +478,39 @@ class TensorScalars(TorchFunctionMode):
         if func is Tensor.item and args[0].dim() == 0:
             return args[0]
         alpha, value = kwargs.get("alpha"), kwargs.get("value")
-        if isinstance(alpha, Tensor) and name in ("add", "add_", "sub", "sub_"):
-            del kwargs["alpha"]
-            return func(args[0], args[1] * alpha, *args[2:], **kwargs)
-        if isinstance(value, Tensor) and name in ("addcdiv", "addcdiv_", "addcmul", "addcmul_"):
-            term = args[1] / args[2] if "div" in name else args[1] * args[2]
-            return getattr(args[0], "add_" if name.endswith("_") else "add")(value * term)
+        if isinstance(alpha, Tensor) and len(kwargs) == 1 and name in ("add", "add_", "sub", "sub_"):
+            (other,), kind = _computed((args[1],), args[0])
+            return _sum(args[0], -other * alpha if name.startswith("sub") else other * alpha, name, kind)
+        if isinstance(value, Tensor) and len(kwargs) == 1 and name in ("addcdiv", "addcdiv_", "addcmul", "addcmul_"):
+            (left, right), kind = _computed(args[1:3], args[0])
+            return _sum(args[0], value * (left / right if "div" in name else left * right), name, kind)
+        if name.removesuffix("_") in ("add", "sub", "mul", "div") and not kwargs and len(args) == 2 and _is_short_and_number(*args):
+            return _in_single_precision(func, *args, in_place=name.endswith("_"))
         return func(*args, **kwargs)
+
+
+def _is_short_and_number(a: Any, b: Any) -> bool:
+    """Whether one is a tensor of short floats, and the other may stand for a number: PyTorch rounds the result and not the number."""
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor) or (a.dim() == 0) == (b.dim() == 0):
+        return False
+    number, short = (a, b) if a.dim() == 0 else (b, a)
+    return number.dtype == torch.float32 and short.dtype in (torch.bfloat16, torch.float16)
+
+
+def _in_single_precision(func: Any, a: Tensor, b: Tensor, *, in_place: bool) -> Tensor:
+    """The result of the operator, rounded once to the short type of an operand."""
+    short = b.dtype if a.dim() == 0 else a.dtype
+    result = func(a.to(torch.float32, copy=in_place), b.float())
+    return a.copy_(result) if in_place else result.to(short)
+
+
+def _computed(operands: tuple[Any, ...], first: Tensor) -> tuple[list[Any], torch.dtype]:
+    """The operands in the type in which PyTorch computes with them and the first one, where a short float is a `float`; and the type of the result."""
+    kind = functools.reduce(torch.promote_types, (torch.result_type(first, t) for t in operands))
+    whole = torch.float32 if kind in (torch.bfloat16, torch.float16) else kind
+    return [t.to(whole) if isinstance(t, Tensor) else t for t in operands], kind
+
+
+def _sum(first: Tensor, term: Tensor, name: str, kind: torch.dtype) -> Tensor:
+    """The sum, rounded once."""
+    return first.add_(term) if name.endswith("_") else (first + term).to(kind)

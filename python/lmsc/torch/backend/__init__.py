@@ -19,6 +19,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import _extract_fwd_bwd_outputs
 from torch.fx.graph import _BoxedCodeGen
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+from torch.utils.weak import WeakIdKeyDictionary
 
 from ..._lmsc import Error
 from .check import Unsound
@@ -28,8 +29,9 @@ from .write import Ends
 
 __all__ = ["Plan", "Unsound", "backend", "plan", "plans"]
 
-#: The plans of compiled graphs that are still there, by the order in which they were made. A compiled graph holds its plan.
-_PLANS: dict[int, weakref.ref[Plan]] = {}
+#: The plans of compiled graphs that are still there, by the order in which they were made, and the parameters and buffers that each graph has read. A
+#: compiled graph holds its plan.
+_PLANS: dict[int, tuple[weakref.ref[Plan], WeakIdKeyDictionary]] = {}
 _count = itertools.count()
 
 
@@ -72,6 +74,7 @@ class _Compilation:
         self.options, self.step = options, step
         self.plans: list[Plan] = []
         self.lasting: dict[int, Any] = {}
+        self.read = WeakIdKeyDictionary()
 
     def compiled(self, graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         nodes = zip(graph.graph.find_nodes(op="placeholder"), inputs, strict=False)
@@ -79,7 +82,28 @@ class _Compilation:
         how = aot_autograd(
             fw_compiler=self._run, bw_compiler=self._run, inference_compiler=self._inference, partition_fn=self._partition
         )
-        return how(graph, inputs)
+        places = list(self.lasting)
+        try:
+            return self._noting(how(graph, inputs), places)
+        finally:
+            # The graph may outlive the model.
+            self.lasting = {}
+
+    def _noting(self, run: Callable[..., Any], places: list[int]) -> Callable[..., Any]:
+        """The function, which notes the parameters and buffers that it gets at these places: Dynamo runs one graph for all modules of the same code."""
+        if not places:
+            return run
+        read, latest = self.read, None
+
+        def noting(*args: Any) -> Any:
+            nonlocal latest
+            if latest is None or latest() is not args[places[0]]:
+                latest = weakref.ref(args[places[0]])
+                for place in places:
+                    read[args[place]] = None
+            return run(*args)
+
+        return noting
 
     def _run(self, graph: fx.GraphModule, inputs: Any) -> Callable[..., Any]:
         run = _boxed(graph, inputs)
@@ -114,7 +138,7 @@ class _Compilation:
 
     def _keep(self, plan: Plan) -> None:
         self.plans.append(plan)
-        _PLANS[next(_count)] = weakref.ref(plan)
+        _PLANS[next(_count)] = weakref.ref(plan), self.read
 
 
 def _has_storage(value: Any) -> bool:
@@ -138,12 +162,16 @@ def _boxed(graph: fx.GraphModule, _inputs: Any = None) -> Callable[..., Any]:
     return run
 
 
-def plans() -> list[Plan]:
-    """The plans in force, oldest first: one for each compiled graph that is still there."""
-    alive = {key: plan for key, reference in _PLANS.items() if (plan := reference()) is not None}
+def plans(model: torch.nn.Module | None = None) -> list[Plan]:
+    """The plans in force, oldest first: one for each compiled graph that is still there; with a model, for each that has read a
+    parameter or a buffer of it."""
+    alive = {key: plan for key, (reference, _) in _PLANS.items() if (plan := reference()) is not None}
     for key in set(_PLANS) - set(alive):
         del _PLANS[key]
-    return list(alive.values())
+    if model is None:
+        return list(alive.values())
+    own = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
+    return [plan for key, plan in alive.items() if any(id(tensor) in own for tensor in _PLANS[key][1])]
 
 
 def plan(model: torch.nn.Module, example: Any, budget: str | int, **options: Any) -> list[Plan]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import json
 import logging
 from collections.abc import Set
@@ -19,6 +20,7 @@ from ..._lmsc import InputError, Refusal
 from . import ranks
 from .check import Checker, Unsound, peak
 from .costs import Target, bytes_of, tensors
+from .late import later
 from .problem import Problem, device_of, drop_unread_arguments
 from .write import Ends, Writer
 
@@ -147,8 +149,11 @@ def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str, last
     problem = Problem(joint.graph, ends.forward, ends.forward_descriptions, target, lasting)
     agreement = ranks.agreed(problem, options, name, earlier if options.of_the_machine else 0)
     earlier = agreement.earlier
-    instance, named = problem.instance()
-    answer = agreement.asked(lambda asked: _ask(instance, problem, asked, name, earlier), options)
+    ask = functools.partial(_ask if ends.backward else _ask_at_least, problem, name=name, earlier=earlier)
+    if problem.collectives:
+        answer, named = agreement.asked(ask, options)
+    else:
+        answer, named = _asked_again(problem, options, ask)
     agreement.settle(problem, answer)
     forward, backward = Writer(joint, problem, answer["plan"], named, ends).write()
     has_backward = bool(ends.backward)
@@ -172,8 +177,50 @@ def check(
         raise Unsound(f"the written graphs take {found} bytes, the plan {allowed}")
 
 
-def _ask(instance: str, problem: Problem, options: Options, name: str, earlier: int) -> dict[str, Any]:
-    """The library's answer; its bytes are those of this graph, but for the budget, which contains those that earlier graphs hold."""
+def _asked_again(problem: Problem, options: Options, ask: Any) -> tuple[dict[str, Any], list[int]]:
+    """The better of two answers: the second is that of the problem whose operators come as late as the first plan reads them.
+
+    Where the problem as it was traced has no plan within the budget, its smallest plan is the first.
+    """
+    try:
+        answer, named = ask(options)
+        refusal = None
+    except Refusal as error:
+        refusal = error
+        answer, named = ask(dataclasses.replace(options, budget="smallest"))
+    found = later(problem, answer["plan"], named)
+    if refusal is not None and (found is None or refusal.budget is None):
+        raise refusal
+    if found is None:
+        return answer, named
+    before = problem.ops
+    problem.ops, unread = found
+    # A share of the peak is one of the graph as it was traced.
+    bytes_ = answer["budget_bytes"] if refusal is None else refusal.budget
+    again = dataclasses.replace(options, budget=f"{bytes_}B") if options.budget.endswith("x") else options
+    try:
+        second, second_named = ask(again)
+    except Refusal:
+        if refusal is not None:
+            raise
+    else:
+        # The runs that nobody reads are not written.
+        if refusal is not None or _cost(second, options) < _cost(answer | {"makespan_ns": answer["makespan_ns"] - unread}, options):
+            return second | {"as_it_is_bytes": answer["as_it_is_bytes"]}, second_named
+    problem.ops = before
+    return answer, named
+
+
+def _cost(answer: dict[str, Any], options: Options) -> tuple[int, int]:
+    """Time and bytes, first the one that the goal leaves open."""
+    costs = answer["makespan_ns"], answer["peak_bytes"]
+    return costs[::-1] if options.budget == "smallest" or options.budget.endswith("slower") else costs
+
+
+def _ask(problem: Problem, options: Options, name: str, earlier: int) -> tuple[dict[str, Any], list[int]]:
+    """The library's answer, and the storage of each tensor of its problem. Its bytes are those of this graph, but for the budget, which contains
+    those that earlier graphs hold."""
+    instance, named = problem.instance()
     facts = problem.target.facts
     asked = {
         "budget": options.budget,
@@ -186,7 +233,18 @@ def _ask(instance: str, problem: Problem, options: Options, name: str, earlier: 
         answer = json.loads(_lmsc.plan_problem(instance, asked))
     except Refusal as refusal:
         raise _in_one_sentence(refusal, problem, options, name, earlier) from None
-    return answer | {fact: answer[fact] - earlier for fact in ("as_it_is_bytes", "peak_bytes")}
+    return answer | {fact: answer[fact] - earlier for fact in ("as_it_is_bytes", "peak_bytes")}, named
+
+
+def _ask_at_least(problem: Problem, options: Options, name: str, earlier: int) -> tuple[dict[str, Any], list[int]]:
+    """As `_ask`, for a graph without a backward pass: of a share of its own peak, which may have nothing to leave, its smallest plan keeps what can be
+    kept."""
+    try:
+        return _ask(problem, options, name, earlier)
+    except Refusal:
+        if not options.budget.endswith("x"):
+            raise
+        return _ask(problem, dataclasses.replace(options, budget="smallest"), name, earlier)
 
 
 def _bytes_held(forward: fx.Graph, problem: Problem) -> int:
@@ -212,7 +270,8 @@ def _in_one_sentence(refusal: Refusal, problem: Problem, options: Options, name:
     help_ = f"the smallest budget that has a plan is {size(smallest)} ({smallest} bytes)" if smallest else str(refusal)
     beside = f" and {size(earlier)} are held by earlier graphs of the step" if earlier else ""
     resident = size(problem.resident_bytes())
-    said = Refusal(f"{refusal.code}: {name} does not fit {options.budget}: {help_}, of which {resident} are parameters and inputs{beside}")
+    budget = size(int(options.budget[:-1])) if options.budget[:-1].isdigit() and options.budget.endswith("B") else options.budget
+    said = Refusal(f"{refusal.code}: {name} does not fit {budget}: {help_}, of which {resident} are parameters and inputs{beside}")
     for fact in ("code", "node", "needed", "budget", "smallest_budget"):
         setattr(said, fact, getattr(refusal, fact))
     return said

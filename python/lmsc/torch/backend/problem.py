@@ -384,7 +384,7 @@ class Problem:
     def _given(self) -> set[int]:
         return self.changed & self.resident
 
-    def _kept(self) -> tuple[int, ...]:
+    def kept(self) -> tuple[int, ...]:
         """The storages that are there at the end: the outputs of both passes, and inputs that were changed."""
         outputs = self._storages(node for node in self.outputs if node not in self.mutated)
         return self._counted(outputs | self.changed)
@@ -435,7 +435,7 @@ class Problem:
             "tensor_bytes": [max(self.bytes[s], 1) for s in named],
             "ops": ops,
             "given": at(self._given()),
-            "kept": at(self._kept()),
+            "kept": at(self.kept()),
             "changes": [(tick, place[s]) for tick, op in enumerate(self.ops) for s in op.changes],
             "swappable": at(s for s in named if self.may_leave(s)),
         }

@@ -69,7 +69,7 @@ class Agreement:
         #: The bytes that earlier graphs of the step hold.
         self.earlier = earlier
 
-    def asked(self, ask: Callable[[Options], dict[str, Any]], options: Options) -> dict[str, Any]:
+    def asked(self, ask: Callable[[Options], tuple[dict[str, Any], list[int]]], options: Options) -> tuple[dict[str, Any], list[int]]:
         """The library's answer."""
         return ask(options)
 
@@ -377,7 +377,7 @@ class _Kept(Agreement):
         super().__init__(earlier)
         self.order, self.bytes = order, bytes_
 
-    def asked(self, ask: Callable[[Options], dict[str, Any]], options: Options) -> dict[str, Any]:
+    def asked(self, ask: Callable[[Options], tuple[dict[str, Any], list[int]]], options: Options) -> tuple[dict[str, Any], list[int]]:
         """The library's answer. A share of the peak of a smaller batch may be too little: then the bytes of the first plan are the budget."""
         try:
             return ask(options)
