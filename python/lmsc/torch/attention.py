@@ -22,9 +22,9 @@ def attention(
 ) -> Tensor:  # fmt: skip
     """What `scaled_dot_product_attention` computes. PyTorch's own choice of an implementation is one for all threads."""
     if torch.is_autocast_enabled("cpu"):
-        query, key, value = (t.to(torch.get_autocast_dtype("cpu")) if t.is_floating_point() else t for t in (query, key, value))
-        if attn_mask is not None and attn_mask.is_floating_point():
-            attn_mask = attn_mask.to(query.dtype)
+        short = torch.get_autocast_dtype("cpu")
+        query, key, value = (t.to(short) if t.dtype in _FLOATS else t for t in (query, key, value))
+        attn_mask = attn_mask.to(short) if attn_mask is not None and attn_mask.dtype in _FLOATS else attn_mask
     with torch.autocast("cpu", enabled=False):
         found = _by_tiles(query, key, value, attn_mask, is_causal, scale, enable_gqa) if compact and not dropout_p else None
         if found is not None:
