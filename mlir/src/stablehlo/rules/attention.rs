@@ -36,7 +36,7 @@ impl Parts {
 
     /// The scores of keys that count, and -∞ for the others.
     fn only(&mut self, cx: &mut Cx<'_>, counts: &Val) {
-        let counts = cx.w.broadcast(counts, &self.scores.dims().to_vec());
+        let counts = cx.w.broadcast(counts, self.scores.dims());
         let never = cx.splat(f64::NEG_INFINITY, &self.scores.ty);
         self.scores = cx.w.select(&counts, &self.scores, &never);
     }

@@ -42,7 +42,7 @@ struct Keys {
 }
 
 /// The rows of a part of a tensor of rows.
-fn part<'a>(data: &'a [f32], first: usize, width: usize) -> &'a [f32] {
+fn part(data: &[f32], first: usize, width: usize) -> &[f32] {
     data.get(first * width..).unwrap_or(&[])
 }
 
@@ -307,6 +307,9 @@ fn row_of(y: &mut [f32], row: usize, width: usize) -> &mut [f32] {
     y.get_mut(row * width..(row + 1) * width).unwrap_or_default()
 }
 
+/// The outputs of a piece of work; an unused one is empty.
+type Outputs<'a> = [&'a mut [f32]; 3];
+
 /// Work that is cut into items, which are computed apart from one another.
 struct Items<'a> {
     /// Number of items that run one after the other.
@@ -316,15 +319,15 @@ struct Items<'a> {
     /// By item, and for the one behind the last, where its part of each output begins.
     place: &'a (dyn Fn(usize) -> [usize; 3] + Sync),
     /// Computes an item.
-    run: &'a (dyn Fn(usize, [&mut [f32]; 3], &mut [f32]) + Sync),
+    run: &'a (dyn Fn(usize, Outputs<'_>, &mut [f32]) + Sync),
 }
 
 impl Items<'_> {
-    /// Computes the items on all threads. An unused output is empty.
-    fn compute(&self, items: Range<usize>, mut out: [&mut [f32]; 3], rooms: &mut [f32]) {
+    /// Computes the items on all threads.
+    fn compute(&self, items: Range<usize>, mut out: Outputs<'_>, rooms: &mut [f32]) {
         if items.len() <= self.each {
             for item in items {
-                let (own, rest) = self.split(out, item, item + 1);
+                let [own, rest] = self.split(out, item, item + 1);
                 out = rest;
                 (self.run)(item, own, rooms);
             }
@@ -332,7 +335,7 @@ impl Items<'_> {
         }
         let pieces = items.len().div_ceil(self.each) / 2;
         let middle = items.start + pieces * self.each;
-        let (left, right) = self.split(out, items.start, middle);
+        let [left, right] = self.split(out, items.start, middle);
         let (rooms, others) = rooms.split_at_mut(pieces * self.room);
         rayon::join(
             || self.compute(items.start..middle, left, rooms),
@@ -341,21 +344,16 @@ impl Items<'_> {
     }
 
     /// The outputs of items from `start` to `end`, and those of the rest.
-    fn split<'b>(
-        &self,
-        out: [&'b mut [f32]; 3],
-        start: usize,
-        end: usize,
-    ) -> ([&'b mut [f32]; 3], [&'b mut [f32]; 3]) {
+    fn split<'b>(&self, out: Outputs<'b>, start: usize, end: usize) -> [Outputs<'b>; 2] {
         let (start, end) = ((self.place)(start), (self.place)(end));
-        let mut rest: [&mut [f32]; 3] = [&mut [], &mut [], &mut []];
+        let mut rest: Outputs<'b> = [&mut [], &mut [], &mut []];
         let mut left = out;
         for (i, (left, rest)) in left.iter_mut().zip(&mut rest).enumerate() {
             let all = take(left);
             let at = if all.is_empty() { 0 } else { end[i] - start[i] };
             (*left, *rest) = all.split_at_mut(at);
         }
-        (left, rest)
+        [left, rest]
     }
 }
 
@@ -399,7 +397,7 @@ pub(crate) fn forward(spec: &Spec<'_>) -> Made {
     let (each, room) = (a.each(cut.items()), a.tile() + a.products());
     let kernel = Kernel::new(move |mut io: Io<'_>| {
         let (out, workspace) = ([0, 1, 2].map(|i| io.take::<f32>(i)), io.workspace::<f32>());
-        let run = |item: usize, out: [&mut [f32]; 3], room: &mut [f32]| {
+        let run = |item: usize, out: Outputs<'_>, room: &mut [f32]| {
             let (head, rows) = cut.item(item);
             a.forward_rows(&io, &Rows { head, rows }, out, room);
         };
@@ -432,15 +430,14 @@ pub(crate) fn gradient(spec: &Spec<'_>) -> Made {
         if by_group {
             let place =
                 |group: usize| [group * a.sharing() * a.rows * w, group * a.keys * w, group * a.keys * v];
-            let run = |group: usize, out: [&mut [f32]; 3], room: &mut [f32]| {
-                a.gradient_of_group(&io, group, out, room)
-            };
+            let run =
+                |group: usize, out: Outputs<'_>, room: &mut [f32]| a.gradient_of_group(&io, group, out, room);
             let items = Items { each: a.each(groups), room, place: &place, run: &run };
             return items.compute(0..groups, [dq, dk, dv], workspace);
         }
         if !dq.is_empty() {
             let place = |item: usize| [queries.start(item) * w, 0, 0];
-            let run = |item: usize, [dq, _, _]: [&mut [f32]; 3], room: &mut [f32]| {
+            let run = |item: usize, [dq, _, _]: Outputs<'_>, room: &mut [f32]| {
                 let (head, rows) = queries.item(item);
                 a.gradient_of_rows(&io, &Rows { head, rows }, dq, room);
             };
@@ -449,7 +446,7 @@ pub(crate) fn gradient(spec: &Spec<'_>) -> Made {
         }
         if !(dk.is_empty() && dv.is_empty()) {
             let place = |item: usize| [keys.start(item) * w, keys.start(item) * v, 0];
-            let run = |item: usize, [dk, dv, _]: [&mut [f32]; 3], room: &mut [f32]| {
+            let run = |item: usize, [dk, dv, _]: Outputs<'_>, room: &mut [f32]| {
                 let (group, keys) = keys.item(item);
                 a.gradient_of_keys(&io, &Keys { group, keys }, [dk, dv], room);
             };
