@@ -31,6 +31,9 @@ enum Mask {
     Lowest,
 }
 
+/// What a mask adds to the score of a sample, head, row and key.
+type Added = Box<dyn Fn([usize; 4]) -> f64>;
+
 const PLAIN: Case = Case {
     batch: 1,
     heads: 1,
@@ -60,7 +63,7 @@ impl Case {
     }
 
     /// The mask as an operand, and what it adds to a score.
-    fn mask(&self) -> (Option<Tensor>, Box<dyn Fn([usize; 4]) -> f64>) {
+    fn mask(&self) -> (Option<Tensor>, Added) {
         let Case { batch, heads, rows, keys, .. } = *self;
         let index = |n: usize, seed: u32| numbers(n, seed);
         match self.mask {
@@ -142,12 +145,13 @@ impl Case {
             let key = |j: usize| &k[(group * keys + j) * width..][..width];
             let value = |j: usize| &v[(group * keys + j) * value_width..][..value_width];
             let slope = &dy[row * value_width..][..value_width];
-            let score = |j: usize| match causal && j > r {
-                true => f64::NEG_INFINITY,
-                // A score is rounded where the mask is added.
-                false => {
-                    f64::from((f64::from(scale) * dot(query, key(j))) as f32 + added([b, h, r, j]) as f32)
+            let score = |j: usize| {
+                if causal && j > r {
+                    return f64::NEG_INFINITY;
                 }
+                // A score is rounded where the mask is added.
+                let product = (f64::from(scale) * dot(query, key(j))) as f32;
+                f64::from(product + added([b, h, r, j]) as f32)
             };
             let scores: Vec<f64> = (0..keys).map(score).collect();
             let most = scores.iter().fold(f64::NEG_INFINITY, |m, &s| m.max(s));
