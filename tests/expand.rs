@@ -163,6 +163,31 @@ const CASES: &[(&str, &str, &str)] = &[
         "com.microsoft.InPlaceAccumulatorV2(b, g) updates (b as b_new)",
     ),
     (
+        "float[2,3,5,4] q, float[2,3,6,4] k, float[2,3,6,7] x",
+        "float[2,3,5,7] y, float[2,3,5] m, float[2,3,5] s",
+        "ai.lmsc.Attention(q, k, x)",
+    ),
+    (
+        "float[2,6,5,4] q, float[2,3,5,4] k, float[2,3,5,7] x, bool[6,1,5] mask",
+        "float[2,6,5,7] y, float[2,6,5] m, float[2,6,5] s",
+        "ai.lmsc.Attention<is_causal = 1, scale = 1.5>(q, k, x, mask)",
+    ),
+    (
+        "float[2,6,5,4] q, float[2,3,6,4] k, float[2,3,6,7] x, float[2,1,5,6] mask",
+        "float[2,6,5,7] y",
+        "ai.lmsc.Attention(q, k, x, mask)",
+    ),
+    (
+        "float[2,3,5,7] dy, float[2,3,5,4] q, float[2,3,6,4] k, float[2,3,6,7] x, float[2,3,5,7] y, float[2,3,5] m, float[2,3,5] r",
+        "float[2,3,5,4] dq, float[2,3,6,4] dk, float[2,3,6,7] dv",
+        "ai.lmsc.AttentionGrad(dy, q, k, x, y, m, r)",
+    ),
+    (
+        "float[2,6,5,7] dy, float[2,6,5,4] q, float[2,3,6,4] k, float[2,3,6,7] x, float[2,6,5,7] y, float[2,6,5] m, float[2,6,5] r, float[6,5,6] mask",
+        "float[2,6,5,4] dq, float[2,3,6,4] dk, float[2,3,6,7] dv",
+        "ai.lmsc.AttentionGrad<is_causal = 1, scale = 0.3>(dy, q, k, x, y, m, r, mask)",
+    ),
+    (
         "float[1] r, float[4,3] w, float[4,3] g",
         "float[4,3] w_new",
         "ai.lmsc.SGDOptimizer(r, w, g) updates (w as w_new)",

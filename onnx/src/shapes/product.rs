@@ -250,3 +250,47 @@ pub(super) fn attention(cx: &Cx<'_>) -> Answer {
         Some(TensorType::new(q.element, [batch, q_heads, rows, total]).into()),
     ])
 }
+
+/// Refuses queries, keys and values, operands `first` to `first + 2`, that do not fit one another, and a mask that is not
+/// broadcast to the scores; returns the extents `[batch, heads, rows, width of values]` of the result.
+fn attended(cx: &Cx<'_>, first: usize, mask: usize) -> Result<[u64; 4], Refusal> {
+    let headed = |index: usize| match *cx.dims(index)? {
+        [batch, heads, rows, width] => Ok([batch, heads, rows, width]),
+        _ => wrong(format!("{} has no four axes: batch, heads, rows and width", cx.typed(index))),
+    };
+    let [q, k, v] = [headed(first)?, headed(first + 1)?, headed(first + 2)?];
+    let ([batch, heads, rows, width], [_, groups, keys, _]) = (q, k);
+    let shares = heads == groups || groups > 0 && heads.is_multiple_of(groups);
+    if k != [batch, groups, keys, width] || v[..3] != k[..3] || !shares {
+        let [q, k, v] = [0, 1, 2].map(|i| cx.typed(first + i));
+        return wrong(format!("queries {q}, keys {k} and values {v} do not fit one another"));
+    }
+    if let Some(own) = cx.maybe(mask) {
+        let scores = [batch, heads, rows, keys];
+        let fits = |d: usize| {
+            own.dims[own.dims.len() - 1 - d] == 1 || own.dims[own.dims.len() - 1 - d] == scores[3 - d]
+        };
+        if own.dims.len() > 4 || !(0..own.dims.len()).all(fits) {
+            return wrong(format!("{} is not broadcast to scores of {}", cx.typed(mask), show(&scores)));
+        }
+    }
+    Ok([batch, heads, rows, v[3]])
+}
+
+/// `ai.lmsc.Attention(Q, K, V, mask)`: the result, and by row of scores the largest one and the sum of exponentials.
+pub(super) fn tiled_attention(cx: &Cx<'_>) -> Answer {
+    let dims = attended(cx, 0, 3)?;
+    let statistic = || Some(TensorType::new(ElementType::Float, &dims[..3]).into());
+    Ok(vec![Some(TensorType::new(cx.tensor(0)?.element, dims).into()), statistic(), statistic()])
+}
+
+/// `ai.lmsc.AttentionGrad(dY, Q, K, V, Y, maxima, sums, mask)`: the gradients of Q, K and V.
+pub(super) fn tiled_attention_gradient(cx: &Cx<'_>) -> Answer {
+    let dims = attended(cx, 1, 7)?;
+    for (index, dims) in [(0, &dims[..]), (4, &dims), (5, &dims[..3]), (6, &dims[..3])] {
+        if cx.dims(index)? != dims {
+            return wrong(format!("{} does not have the extents {}", cx.typed(index), show(dims)));
+        }
+    }
+    cx.like(&[1, 2, 3])
+}

@@ -191,6 +191,8 @@ static RULES: &[(&str, &str, Rule, &str)] = &[
 
     // Products.
     (ONNX, "Attention", product::attention, "23 Q:T1 K:T1 V:T2 attn_mask? past_key?:T1 past_value?:T2 nonpad_kv_seqlen?:int64@24.. -> Y present_key? present_value? qk_matmul_output? | is_causal:int kv_num_heads:int left_window_size:int@25.. q_num_heads:int qk_matmul_output_mode:int right_window_size:int@25.. scale:float softcap:float softmax_precision:int"),
+    (LMSC, "Attention", product::tiled_attention, "1 Q:T K:T V:T mask?:bool|float|float16|bfloat16 -> Y maxima? sums? | is_causal:int scale:float"),
+    (LMSC, "AttentionGrad", product::tiled_attention_gradient, "1 dY:T Q:T K:T V:T Y:T maxima:float sums:float mask?:bool|float|float16|bfloat16 -> dQ? dK? dV? | is_causal:int scale:float"),
     (ONNX, "Det", product::determinant, "11 X -> Y"),
     (ONNX, "Einsum", product::einsum, "12 Inputs+:T -> Output | equation!:string"),
     (ONNX, "Gemm", product::gemm, "1 A:T B:T C?:T -> Y | alpha:float beta:float broadcast:int@..6 transA:int transB:int"),

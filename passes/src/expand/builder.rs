@@ -268,6 +268,15 @@ impl<'g> Builder<'g> {
         Some(self.add("MatMul", [], &[a, b], ty))
     }
 
+    /// The products of matrices whose batch dimensions are broadcast.
+    pub(super) fn product(&mut self, left: ValueId, right: ValueId) -> Option<ValueId> {
+        let (a, b) = (self.dims(left), self.dims(right));
+        let ([batch @ .., rows, _], [others @ .., _, columns]) = (&*a, &*b) else { return None };
+        let dims = [&broadcast(batch, others)?[..], &[*rows, *columns]].concat();
+        let ty = TensorType::new(self.ty(left)?.element, dims);
+        Some(self.add("MatMul", [], &[left, right], ty))
+    }
+
     pub(super) fn transpose(&mut self, x: ValueId, permutation: &[usize]) -> Option<ValueId> {
         let ty = self.ty(x)?;
         let dims: Vec<u64> = permutation.iter().map(|&axis| ty.dims[axis]).collect();

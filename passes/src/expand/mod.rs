@@ -1,5 +1,6 @@
 //! Expands training operators of onnxruntime and of lmsc into operators of ONNX.
 
+mod attention;
 mod builder;
 mod recurrent;
 mod rules;

@@ -6,7 +6,7 @@ use std::f32::consts::{FRAC_1_SQRT_2, PI};
 use lmsc_ir::{Attr, ElementType, Graph, NodeId, TensorType, ValueId};
 
 use super::builder::Builder;
-use super::recurrent;
+use super::{attention, recurrent};
 
 pub(super) type Rule = fn(&mut Builder<'_>) -> Option<()>;
 
@@ -45,6 +45,8 @@ const RULES: &[(&str, &str, Rule)] = &[
     (MS, "SplitTraining", split),
     (MS, "TanhGrad", tanh_grad),
     (LMSC, "AdamWOptimizer", adamw),
+    (LMSC, "Attention", attention::attention),
+    (LMSC, "AttentionGrad", attention::attention_grad),
     (LMSC, "SGDOptimizer", sgd),
 ];
 

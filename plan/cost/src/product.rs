@@ -75,6 +75,28 @@ pub(super) fn attention(cx: &Cx<'_>) -> Option<Cost> {
     Some(Kernel { flops, bytes: cx.moved(), times: 1, form: Form::Product(product) }.into())
 }
 
+/// `ai.lmsc.Attention` and `ai.lmsc.AttentionGrad`, whose queries, keys and values are operands `first` to `first + 2`; of the
+/// products of a tile, `by_width` sum over the width of queries and keys, and `by_value` over that of values. Tiles in which no
+/// score counts are left out where scores are causal.
+pub(super) fn tiled_attention(cx: &Cx<'_>, first: usize, by_width: u64, by_value: u64) -> Option<Cost> {
+    let (q, k, v) = (cx.tensor(first)?, cx.tensor(first + 1)?, cx.tensor(first + 2)?);
+    let (&[batch, heads, m, width], &[_, _, n, _]) = (&*q.dims, &*k.dims) else { return None };
+    let terms = width.saturating_mul(by_width).saturating_add(v.dims.last()?.saturating_mul(by_value));
+    let product = Product { batch: batch.saturating_mul(heads), m, n, k: terms, share: BATCHED };
+    let scores = count(&[m, n]);
+    // Query i sees i + 1 keys, at most all of them.
+    let square = m.min(n);
+    let unseen = if cx.flag("is_causal") {
+        n.saturating_mul(square).saturating_sub(square.saturating_mul(square.saturating_add(1)) / 2)
+    } else {
+        0
+    };
+    let seen = u128::from(scores.saturating_sub(unseen));
+    let flops = u128::from(product.flops()).saturating_mul(seen) / u128::from(scores.max(1));
+    let flops = u64::try_from(flops).unwrap_or(u64::MAX);
+    Some(Kernel { flops, bytes: cx.moved(), times: 1, form: Form::Product(product) }.into())
+}
+
 /// `Einsum` of two operands, without ellipsis.
 pub(super) fn einsum(cx: &Cx<'_>) -> Option<Cost> {
     let equation = cx.text("equation")?.replace(' ', "");

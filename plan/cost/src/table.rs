@@ -189,6 +189,9 @@ static RULES: &[(&str, &str, Rule)] = &[
 
     // Products.
     (ONNX, "Attention", product::attention),
+    (LMSC, "Attention", |cx| product::tiled_attention(cx, 0, 1, 1)),
+    // Scores and the gradients of weights twice, for queries and for keys; and the three results.
+    (LMSC, "AttentionGrad", |cx| product::tiled_attention(cx, 1, 4, 3)),
     (ONNX, "Det", stream::function),
     (ONNX, "Einsum", product::einsum),
     (ONNX, "Gemm", product::gemm),

@@ -184,6 +184,15 @@ fn products_count_two_operations_for_each_multiply_add() {
         kernels("float[2,4,5,8] q, float[2,4,6,8] k, float[2,4,6,8] v", attention)[0].0,
         2 * (2 * 8 * 5 * 6 * 8)
     );
+    let operands = "float[2,4,5,8] q, float[2,2,6,8] k, float[2,2,6,3] v";
+    let tiled = "float[2,4,5,3] y = ai.lmsc.Attention(q, k, v)";
+    assert_eq!(kernels(operands, tiled)[0].0, 2 * 8 * 5 * 6 * (8 + 3));
+    // Queries see 1 to 5 of 6 keys.
+    let causal = "float[2,4,5,3] y = ai.lmsc.Attention<is_causal = 1>(q, k, v)";
+    assert_eq!(kernels(operands, causal)[0].0, 2 * 8 * (1 + 2 + 3 + 4 + 5) * (8 + 3));
+    let rest = "float[2,4,5,3] dy, float[2,4,5,3] y, float[2,4,5] m, float[2,4,5] s";
+    let gradient = "float[2,4,5,8] dq = ai.lmsc.AttentionGrad(dy, q, k, v, y, m, s)";
+    assert_eq!(kernels(&format!("{operands}, {rest}"), gradient)[0].0, 2 * 8 * 5 * 6 * (4 * 8 + 3 * 3));
 }
 
 #[test]

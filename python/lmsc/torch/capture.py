@@ -23,6 +23,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 
+from .attention import attention
 from .composites import REPLACED, methods_replaced
 from .errors import CaptureError, capture_error
 from .gradients import lowering_table, tracing_table
@@ -66,19 +67,6 @@ class Captured:
 _SET_DATA = Tensor.data.__set__  # type: ignore[attr-defined]
 
 
-def _attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
-    scale: float | None = None, enable_gqa: bool = False,
-) -> Tensor:  # fmt: skip
-    """Attention as matrix products. PyTorch's own setting for this is one for all threads."""
-    if attn_mask is not None and attn_mask.dtype == torch.bool:
-        # PyTorch does this before it chooses an implementation; the one of matrix products would add the truth values.
-        attn_mask = torch.zeros_like(attn_mask, dtype=query.dtype).masked_fill(attn_mask.logical_not(), float("-inf"))
-    return torch.ops.aten._scaled_dot_product_attention_math(
-        query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
-    )[0]
-
-
 def _lstm(
     input: Tensor, hx: Any, params: Any, biases: bool, layers: int, dropout: float, train: bool, both: bool, first: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -92,8 +80,21 @@ def _lstm(
     return out, torch.stack(h, 0), torch.stack(c, 0)
 
 
+_ATTENTION = (
+    torch.nn.functional.scaled_dot_product_attention, torch.ops.aten.scaled_dot_product_attention,
+    torch.ops.aten.scaled_dot_product_attention.default,
+)  # fmt: skip
+
+
 class _Whole(TorchFunctionMode):
-    """Keeps dropout one operator, whose parts PyTorch would trace on the processor, and takes functions of `REPLACED` apart."""
+    """Keeps dropout one operator, whose parts PyTorch would trace on the processor, and takes functions of `REPLACED` apart.
+
+    Attention is one operator if `compact`.
+    """
+
+    def __init__(self, compact: bool) -> None:
+        super().__init__()
+        self.compact = compact
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -105,8 +106,8 @@ class _Whole(TorchFunctionMode):
             with torch.no_grad():
                 args[0].copy_(args[1])
             return None
-        if func is torch.nn.functional.scaled_dot_product_attention:
-            return _attention(*args, **kwargs)
+        if func in _ATTENTION:
+            return attention(*args, **kwargs, compact=self.compact)
         if func is torch.lstm and len(args) == 9:
             return _lstm(*args)
         if func in REPLACED:
@@ -140,7 +141,7 @@ class _Seeded(Exception):
 def _tracing() -> Iterator[None]:
     """Settings under which everything that runs becomes operators that can be translated.
 
-    Attention is matrix products, an LSTM is its cells, and what a checkpoint would run again is not run: lmsc decides that.
+    An LSTM is its cells, and what a checkpoint would run again is not run: lmsc decides that.
     """
     from torch.utils import checkpoint
 
@@ -246,8 +247,9 @@ class _Step:
 
     def __init__(
         self, model: nn.Module, loss_fn: Callable[..., Any] | None, update: Update, trained: list[str], example: Any, reach: Reach, *,
-        clip_grad_norm: float | None, accumulate: int, ema: float | None,
+        compact: bool, clip_grad_norm: float | None, accumulate: int, ema: float | None,
     ) -> None:  # fmt: skip
+        self.compact = compact
         self.model, self.loss_fn, self.update, self.trained, self.reach = model, loss_fn, update, trained, reach
         self.clip_grad_norm, self.accumulate, self.ema = clip_grad_norm, accumulate, ema
         self.replaced: set[str] = set()
@@ -309,7 +311,7 @@ class _Step:
         leaves = list(self.leaves)
         for k, t in zip(self.places, batch):
             leaves[k] = t
-        with _Whole():
+        with _Whole(self.compact):
             found = _loss_and_more(self._call(pytree.tree_unflatten(leaves, self.spec)))
         torch.fx.traceback.current_meta.pop("stack_trace", None)
         return found
@@ -621,7 +623,7 @@ def _captured(
     update = update_of(optimizer, names, compact=compact, lr_input=lr_input)
     inside = {id(p) for g in optimizer.param_groups for p in g["params"]}
     trained = [n for n, p in model.named_parameters() if p.requires_grad and id(p) in inside]
-    step = _Step(model, loss_fn, update, trained, example, reach, **options)
+    step = _Step(model, loss_fn, update, trained, example, reach, compact=compact, **options)
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     with mode:
         state = [torch.empty(s.shape, dtype=s.dtype) for s in step.state.values()]

@@ -79,6 +79,7 @@ macro_rules! sources {
 
 /// Every file of kernels.
 pub const SOURCES: &[KernelSource] = sources![
+    "attention" false true,
     "each" true false,
     "index" true true,
     "move" false true,

@@ -8,8 +8,8 @@ use lmsc_kernels::short::Wide;
 use lmsc_kernels::spec::{PrepareError, Spec, SpecError};
 
 use super::make::{
-    Made, each, index, loss, movement, normalize as norm, optimizer, pool, product, random, reduce, rnn,
-    shape,
+    Made, attention, each, index, loss, movement, normalize as norm, optimizer, pool, product, random,
+    reduce, rnn, shape,
 };
 use super::recipe::{AddressBase, Recipe};
 use super::short;
@@ -175,6 +175,10 @@ static ROWS: &[(&str, &str, Constructor)] = &[
     (MS, "ConvGrad", product::conv_grad),
     (MS, "ConvTransposeGrad", product::conv_transpose_grad),
     (MS, "MaxPoolGrad", pool::max_grad),
+
+    // Attention.
+    (LMSC, "Attention", attention::forward),
+    (LMSC, "AttentionGrad", attention::gradient),
 
     // Normalizations.
     (ONNX, "BatchNormalization", norm::batch),

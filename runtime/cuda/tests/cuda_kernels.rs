@@ -805,6 +805,22 @@ fn training() {
 }
 
 /// Recurrent layers of every kind, whose gradients are compared as well.
+fn attention() {
+    for (causal, mask) in
+        [(0, None), (1, Some(any("bool", &[5, 40], 6, 0.0))), (0, Some(floats(&[2, 4, 5, 1], 7)))]
+    {
+        let kept = [floats(&[2, 4, 5, 7], 4), floats(&[2, 4, 5], 5), any("float", &[2, 4, 5], 6, 1.0)];
+        let [q, k, v] = [floats(&[2, 4, 5, 6], 1), floats(&[2, 2, 40, 6], 2), floats(&[2, 2, 40, 7], 3)];
+        let given: Vec<Tensor> = [&q, &k, &v].into_iter().chain(&mask).cloned().collect();
+        let op = format!("ai.lmsc.Attention<is_causal = {causal}>");
+        run("float[2,4,5,7] y, float[2,4,5] m, float[2,4,5] s", &op, &given);
+        let given: Vec<Tensor> =
+            [&floats(&[2, 4, 5, 7], 8), &q, &k, &v].into_iter().chain(&kept).chain(&mask).cloned().collect();
+        let op = format!("ai.lmsc.AttentionGrad<is_causal = {causal}>");
+        run("float[2,4,5,6] dq, float[2,2,40,6] dk, float[2,2,40,7] dv", &op, &given);
+    }
+}
+
 fn recurrent() {
     let (t, b, i, h) = (3u64, 2u64, 3u64, 5u64);
     for (name, gates, extra) in [("LSTM", 4u64, ""), ("GRU", 3, ", linear_before_reset = 1"), ("GRU", 3, "")]
@@ -893,7 +909,8 @@ fn the_graph_of_all_is_there(all: &[String]) {
 #[test]
 fn every_kernel_agrees_with_the_host() {
     let Some(shim) = shim() else { return };
-    for family in [elementwise, reductions, movement, products, pooling, normalizations, training, recurrent]
+    for family in
+        [elementwise, reductions, movement, products, attention, pooling, normalizations, training, recurrent]
     {
         family();
     }

@@ -7,7 +7,7 @@ use lmsc_ir::LMSC_DOMAIN as LMSC;
 
 use crate::host::{
     Made, attention, cast, conv, elementwise as each, index, loss, movement, normalization as norm,
-    optimizer, pool, product, random, reduce, resize, rnn, shape, softmax,
+    optimizer, pool, product, random, reduce, resize, rnn, shape, softmax, tiled_attention,
 };
 use crate::kernel::Kernel;
 use crate::short::widened;
@@ -187,6 +187,8 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
 
     // Attention.
     (ONNX, "Attention", L, attention::attention),
+    (LMSC, "Attention", L, tiled_attention::forward),
+    (LMSC, "AttentionGrad", L, tiled_attention::gradient),
 
     // Normalizations.
     (ONNX, "BatchNormalization", L, norm::batch),

@@ -1,5 +1,6 @@
 //! A rule for each operator: its computation in operations of StableHLO.
 
+mod attention;
 mod index;
 mod math;
 mod random;
@@ -156,6 +157,8 @@ const RULES: &[(&str, &str, Rule)] = &[
     (MS, "SplitTraining", index::split),
     (MS, "TanhGrad", train::tanh_grad),
     (LMSC_DOMAIN, "AdamWOptimizer", train::adamw),
+    (LMSC_DOMAIN, "Attention", attention::attention),
+    (LMSC_DOMAIN, "AttentionGrad", attention::attention_grad),
     (LMSC_DOMAIN, "Copy", index::view),
     (LMSC_DOMAIN, "Join", index::join),
     (LMSC_DOMAIN, "SGDOptimizer", train::sgd),

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from .builder import MICROSOFT
+from .builder import LMSC, MICROSOFT
 from .movement import cut, pad, unpermuted
 from .registry import Translator, op
 
@@ -99,8 +99,7 @@ def convolution_backward(
     dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int, output_mask: Sequence[bool],
 ) -> list[str]:  # fmt: skip
     rank = len(t.shape(x)) - 2
-    used = {u.args[1] for u in n.users if u.users}
-    wanted = [m and k in used for k, m in enumerate(output_mask)]
+    wanted = _used(n, output_mask)
     common = {
         "kernel_shape": t.shape(w)[2:], "strides": _each(stride, rank), "dilations": _each(dilation, rank), "group": groups,
         "pads": _both(padding, rank), "domain": MICROSOFT, "outputs": wanted,
@@ -305,4 +304,31 @@ def batch_norm_backward(
     return t.b.node(
         "BatchNormalizationGrad", t.value(dy), t.value(x), scale, t.value(saved_mean), t.value(saved_inverse), domain=MICROSOFT,
         epsilon=float(eps), outputs=3,
+    )  # fmt: skip
+
+
+def _used(n: Node, wanted: Sequence[bool]) -> list[bool]:
+    """Which of the results that are wanted something reads."""
+    used = {u.args[1] for u in n.users if u.users}
+    return [w and k in used for k, w in enumerate(wanted)]
+
+
+@op("lmsc::attention")
+def attention(
+    t: Translator, n: Node, q: Node, k: Node, v: Node, mask: Node | None, *, is_causal: bool, scale: float
+) -> list[str]:
+    return t.b.node(
+        "Attention", t.value(q), t.value(k), t.value(v), None if mask is None else t.value(mask), domain=LMSC,
+        is_causal=int(is_causal), scale=float(scale), outputs=_used(n, [True] * 3),
+    )  # fmt: skip
+
+
+@op("lmsc::attention_backward")
+def attention_backward(
+    t: Translator, n: Node, dy: Node, q: Node, k: Node, v: Node, y: Node, maxima: Node, sums: Node, mask: Node | None, *,
+    is_causal: bool, scale: float,
+) -> list[str]:  # fmt: skip
+    return t.b.node(
+        "AttentionGrad", *(t.value(x) for x in (dy, q, k, v, y, maxima, sums)), None if mask is None else t.value(mask), domain=LMSC,
+        is_causal=int(is_causal), scale=float(scale), outputs=_used(n, [True] * 3),
     )  # fmt: skip

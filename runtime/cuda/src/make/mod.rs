@@ -2,6 +2,7 @@
 //!
 //! The host's constructor has accepted the node before, so these constructors refuse only forms that this device lacks.
 
+pub(super) mod attention;
 pub(super) mod each;
 pub(super) mod index;
 pub(super) mod loss;

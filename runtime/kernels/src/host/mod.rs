@@ -18,6 +18,7 @@ pub mod resize;
 pub mod rnn;
 pub(crate) mod shape;
 pub mod softmax;
+pub(crate) mod tiled_attention;
 
 use rayon::prelude::*;
 

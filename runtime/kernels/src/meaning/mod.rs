@@ -1,5 +1,6 @@
 //! Semantics of operators: extents, strides and attributes, apart from the loops that compute them.
 
+mod attention;
 mod broadcast;
 mod product;
 mod reduction;
@@ -7,6 +8,7 @@ mod rows;
 mod strided;
 mod window;
 
+pub use attention::{ScoreMask, TiledAttention};
 pub use broadcast::Broadcast;
 pub use product::{BatchedProduct, Gemm};
 pub use reduction::Reduction;
