@@ -87,7 +87,7 @@ const TABLE: &[(&str, &str, Effects)] = &[
     ("com.microsoft", "YieldOp", GRADIENT),
     ("ai.lmsc", "SwapOut", OUT),
     ("ai.lmsc", "SwapIn", IN),
-    ("ai.lmsc", "AdamWOptimizer", updating(&[(2, 0), (4, 1), (5, 2)])),
+    ("ai.lmsc", "AdamWOptimizer", updating(&[(2, 0), (4, 1), (5, 2), (6, 3)])),
     ("ai.lmsc", "SGDOptimizer", updating(&[(1, 0)])),
     ("ai.onnx.preview.training", "Adam", OPTIMIZER),
     ("ai.onnx.preview.training", "Adagrad", OPTIMIZER),

@@ -31,15 +31,23 @@ pub(super) struct Cut {
     pub(super) slices: usize,
     /// The least number of slices in a piece.
     pub(super) least: usize,
+    /// Whether libraries of other devices take short floats themselves.
+    pub(super) by_library: bool,
     /// By operand.
     pub(super) operands: Vec<Part>,
     /// By result.
     pub(super) results: Vec<Part>,
 }
 
+impl Cut {
+    fn by_library(self) -> Cut {
+        Cut { by_library: true, ..self }
+    }
+}
+
 impl Part {
-    /// Distance between slices' groups, their number, and the number of elements of a slice in each group; none if the tensor
-    /// has no such axis.
+    /// The number of groups of slices that lie apart, of slices, and of elements of a slice in each group; none if the tensor has no
+    /// such axis.
     pub(super) fn shape(self, ty: &Type) -> Option<(usize, usize, usize)> {
         let dims = extents(ty);
         let at = |axis: usize| dims.get(axis).copied();
@@ -98,9 +106,9 @@ pub(super) fn cut(spec: &Spec<'_>) -> Option<Cut> {
     let name = spec.op.name();
     match (spec.op.domain(), name.trim_end_matches("_13")) {
         ("" | MS, "Gemm" | "MatMul" | "FusedMatMul" | "TransposeMatMul") => product(spec),
-        ("", "Conv" | "ConvTranspose") => Some(samples(spec, &[Slices(0)], &[Slices(0)])),
+        ("", "Conv" | "ConvTranspose") => Some(samples(spec, &[Slices(0)], &[Slices(0)]).by_library()),
         (MS, "ConvGrad" | "ConvTransposeGrad") => {
-            Some(samples(spec, &[Slices(0), Slices(0)], &[Slices(0), Sum, Sum]))
+            Some(samples(spec, &[Slices(0), Slices(0)], &[Slices(0), Sum, Sum]).by_library())
         }
         ("", "InstanceNormalization" | "GroupNormalization") => {
             Some(samples(spec, &[Slices(0)], &[Slices(0)]))
@@ -143,7 +151,7 @@ pub(super) fn cut(spec: &Spec<'_>) -> Option<Cut> {
             let each = spec.string("reduction", "mean").ok()? == "none";
             each.then(|| samples(spec, &[Slices(0), Slices(0)], &[Slices(0), Slices(0)]))
         }
-        (LMSC, "AdamWOptimizer") => flat(spec, 2..6, 0..3),
+        (LMSC, "AdamWOptimizer") => flat(spec, 2..7, 0..4),
         (MS, "AdamWOptimizer") => flat(spec, 2..6, 1..4),
         (LMSC, "SGDOptimizer") => flat(spec, 1..3, 0..1),
         (MS, "SGDOptimizerV2") => flat(spec, 1..3, 1..2),
@@ -166,6 +174,7 @@ fn along(spec: &Spec<'_>, operand: usize, axis: usize, operands: &[Part], result
     Cut {
         slices,
         least: 1,
+        by_library: false,
         operands: padded(operands, spec.operands.len()),
         results: padded(results, spec.results.len().max(results.len())),
     }
@@ -216,6 +225,7 @@ fn flat(spec: &Spec<'_>, operands: std::ops::Range<usize>, results: std::ops::Ra
     Some(Cut {
         slices,
         least: 1,
+        by_library: false,
         operands: (0..spec.operands.len()).map(|i| part(operands.contains(&i))).collect(),
         results: (0..spec.results.len().max(results.end)).map(|i| part(results.contains(&i))).collect(),
     })
@@ -233,7 +243,7 @@ fn product(spec: &Spec<'_>) -> Option<Cut> {
     let (a, b, c) = (spec.dims(0).ok()?, spec.dims(1).ok()?, spec.result_dims(0).ok()?);
     let (left, right) = (flag("transA")?, flag("transB")?);
     let all = |operands: &[Part], result: Part, slices: usize, least: usize| {
-        Some(Cut { slices, least, ..samples(spec, operands, &[result]) })
+        Some(Cut { slices, least, ..samples(spec, operands, &[result]).by_library() })
     };
     let rank = a.len();
     if rank >= 3 && b.len() == rank && a[..rank - 2] == b[..rank - 2] && count(&a[..rank - 2]) > 1 {

@@ -4,6 +4,8 @@
 mod cuts;
 mod pieces;
 
+pub use pieces::{Piece, contiguous};
+
 use std::mem::take;
 
 use half::slice::HalfFloatSliceExt;
@@ -149,7 +151,7 @@ impl Wide {
 pub(crate) fn widened(spec: &Spec<'_>, make: fn(&Spec<'_>) -> Made) -> Option<Made> {
     let wide = Wide::of(spec)?;
     Some(make(&wide.spec(spec)).map(|kernel| {
-        let cut = pieces::piecewise(spec, &wide, &kernel, make);
+        let cut = pieces::piecewise(spec, &wide, &kernel, make, pieces::PIECE);
         cut.unwrap_or_else(|| around(kernel, &wide, &spec.in_place))
     }))
 }

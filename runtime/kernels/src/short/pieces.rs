@@ -13,7 +13,7 @@ use crate::spec::Spec;
 
 /// Number of elements that a piece widens or rounds, if its slices are not larger: 4 MiB of `f32`, which a cache of the last level
 /// holds. With half as many, small kernels start more threads than they need; twice as many save nothing.
-const PIECE: usize = 1 << 20;
+pub(super) const PIECE: usize = 1 << 20;
 
 /// A tensor of which a piece has slices: `outer` groups, of `inner` elements for each slice.
 #[derive(Clone, Copy, Debug)]
@@ -128,6 +128,7 @@ pub(super) fn piecewise(
     wide: &Wide,
     whole: &Kernel,
     make: fn(&Spec<'_>) -> Made,
+    most: usize,
 ) -> Option<Kernel> {
     let widened = wide.spec(spec);
     let cut = cuts::cut(&widened)?;
@@ -159,7 +160,7 @@ pub(super) fn piecewise(
     let per_slice: usize = (operands.iter().chain(&results))
         .map(|lies| if let Lies::Piece(_, sliced) = lies { sliced.elements(1) } else { 0 })
         .sum();
-    let count = (PIECE / per_slice.max(1)).max(cut.least).max(1);
+    let count = (most / per_slice.max(1)).max(cut.least.min(most)).max(1);
     if per_slice == 0 || count >= cut.slices {
         return None;
     }
@@ -198,6 +199,78 @@ fn piece(widened: &Spec<'_>, cut: &Cut, count: usize, make: fn(&Spec<'_>) -> Mad
     }
     spec.results = results.iter().map(Option::as_ref).collect();
     make(&spec).ok()
+}
+
+/// A piece of a node on short floats.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// By operand and by result, the type of the part that the piece reads or writes.
+    types: [Vec<Option<Type>>; 2],
+    /// By operand and by result, the distance in bytes of this part from the tensor's first element.
+    pub offsets: [Vec<u64>; 2],
+}
+
+impl Piece {
+    /// The node with the parts in place of its tensors.
+    pub fn spec<'a>(&'a self, spec: &Spec<'a>) -> Spec<'a> {
+        let [operands, results] = &self.types;
+        let mut part = spec.clone();
+        for (operand, ty) in part.operands.iter_mut().zip(operands) {
+            if let (Some(operand), Some(ty)) = (operand, ty) {
+                operand.constant = operand.constant.filter(|_| operand.ty == ty);
+                operand.ty = ty;
+            }
+        }
+        part.results = results.iter().map(Option::as_ref).collect();
+        part
+    }
+}
+
+/// The node in pieces whose tensors' parts are contiguous, of at most `most` short elements where slices are not larger; none if the
+/// operator cannot be cut so, needs no cut, or is one of a library's.
+pub fn contiguous(spec: &Spec<'_>, most: usize) -> Option<Vec<Piece>> {
+    let wide = Wide::of(spec)?;
+    let cut = cuts::cut(&wide.spec(spec)).filter(|cut| !cut.by_library)?;
+    let part = |parts: &[Part], index: usize| parts.get(index).copied().unwrap_or(Part::Whole);
+    let operands: Vec<(Part, Option<&Type>, bool)> = (spec.operands.iter().enumerate())
+        .map(|(i, operand)| (part(&cut.operands, i), operand.map(|o| o.ty), wide.operands[i].is_some()))
+        .collect();
+    let results: Vec<(Part, Option<&Type>, bool)> = (spec.results.iter().enumerate())
+        .map(|(i, ty)| (part(&cut.results, i), *ty, wide.results.get(i).is_some_and(Option::is_some)))
+        .collect();
+    let mut per_slice = 0;
+    for (is_result, &(part, ty, is_short)) in
+        operands.iter().map(|o| (false, o)).chain(results.iter().map(|r| (true, r)))
+    {
+        let Some(ty) = ty else { continue };
+        match part {
+            Part::Whole if is_result && is_short => return None,
+            Part::Whole => {}
+            Part::Sum | Part::Places(..) => return None,
+            part => {
+                let sliced = Sliced::of(part, ty, cut.slices).filter(|sliced| sliced.outer == 1)?;
+                per_slice += if is_short { sliced.inner } else { 0 };
+            }
+        }
+    }
+    let count = (most / per_slice.max(1)).max(1);
+    if per_slice == 0 || count >= cut.slices {
+        return None;
+    }
+    let piece = |start: usize| {
+        let count = count.min(cut.slices - start);
+        let of = |list: &[(Part, Option<&Type>, bool)]| {
+            let one = |&(part, ty, _): &(Part, Option<&Type>, bool)| {
+                let offset =
+                    ty.and_then(|ty| Sliced::of(part, ty, cut.slices)).map_or(0, |s| s.range(start, 0).start);
+                (ty.map(|ty| part.of(ty, count)), offset as u64)
+            };
+            list.iter().map(one).unzip::<_, _, Vec<_>, Vec<_>>()
+        };
+        let ((operands, of_operands), (results, of_results)) = (of(&operands), of(&results));
+        Piece { types: [operands, results], offsets: [of_operands, of_results] }
+    };
+    Some((0..cut.slices).step_by(count).map(piece).collect())
 }
 
 /// The next bytes of a room.
@@ -372,4 +445,213 @@ fn round(short: Short, sliced: Sliced, from: &[f32], to: &mut [u8], start: usize
     parts.with_min_len(crate::host::least(count * sliced.inner)).for_each(|(to, from)| {
         short.round_here(from, &mut to[sliced.range(start, count)]);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use lmsc_ir::rng::{Rng, Source};
+    use lmsc_ir::{Graph, Storages};
+
+    use super::*;
+    use crate::short::around;
+    use crate::table::constructor;
+
+    /// Inputs, results and a node, whose result of this index, if any, is a sum over pieces.
+    const CASES: &[(&str, &str, &str, bool)] = &[
+        ("bfloat16[9,5] a, bfloat16[5,7] b", "bfloat16[9,7] y", "MatMul(a, b)", false),
+        ("bfloat16[5,3] a, bfloat16[3,17] b, bfloat16[17] c", "bfloat16[5,17] y", "Gemm(a, b, c)", false),
+        (
+            "bfloat16[9,5] a, bfloat16[4,5] b, bfloat16[9,1] c",
+            "bfloat16[9,4] y",
+            "Gemm<transB = 1>(a, b, c)",
+            false,
+        ),
+        ("bfloat16[2,3,4,5] a, bfloat16[2,3,5,4] b", "bfloat16[2,3,4,4] y", "MatMul(a, b)", false),
+        ("bfloat16[2,13,5] a, bfloat16[5,4] b", "bfloat16[2,13,4] y", "MatMul(a, b)", false),
+        (
+            "bfloat16[7,9] a, bfloat16[7,4] b",
+            "bfloat16[9,4] y",
+            "com.microsoft.FusedMatMul<transA = 1>(a, b)",
+            false,
+        ),
+        (
+            "float16[7,4] a, float16[11,4] b",
+            "float16[7,11] y",
+            "com.microsoft.FusedMatMul<transB = 1>(a, b)",
+            false,
+        ),
+        ("bfloat16[3,2,5,5] x, bfloat16[4,2,3,3] w", "bfloat16[3,4,3,3] y", "Conv(x, w)", false),
+        (
+            "bfloat16[3,4,3,3] dy, bfloat16[3,2,5,5] x, bfloat16[4,2,3,3] w",
+            "bfloat16[3,2,5,5] dx, bfloat16[4,2,3,3] dw, bfloat16[4] db",
+            "com.microsoft.ConvGrad(dy, x, w)",
+            true,
+        ),
+        ("bfloat16[7,3,5] x", "bfloat16[7,3,5] y", "Softmax(x)", false),
+        ("bfloat16[7,3,5] x", "bfloat16[7,3,5] y", "LogSoftmax<axis = 1>(x)", false),
+        (
+            "bfloat16[7,3,5] dy, bfloat16[7,3,5] y",
+            "bfloat16[7,3,5] dx",
+            "com.microsoft.SoftmaxGrad_13(dy, y)",
+            false,
+        ),
+        (
+            "bfloat16[7,3,5] x, bfloat16[5] s, bfloat16[5] b",
+            "bfloat16[7,3,5] y, float[7,3,1] m, float[7,3,1] i",
+            "LayerNormalization(x, s, b)",
+            false,
+        ),
+        (
+            "bfloat16[21,5] dy, bfloat16[21,5] x, bfloat16[5] s, float[21] m, float[21] i",
+            "bfloat16[21,5] dx, bfloat16[5] ds, bfloat16[5] db",
+            "com.microsoft.LayerNormalizationGrad(dy, x, s, m, i)",
+            true,
+        ),
+        (
+            "bfloat16[3,4,5] x, float[4] s, float[4] b, float[4] m, float[4] v",
+            "bfloat16[3,4,5] y, float[4] mean, float[4] var",
+            "BatchNormalization<training_mode = 1>(x, s, b, m, v)",
+            false,
+        ),
+        (
+            "bfloat16[3,4,5] dy, bfloat16[3,4,5] x, float[4] s, float[4] m, float[4] i",
+            "bfloat16[3,4,5] dx, float[4] ds, float[4] db",
+            "com.microsoft.BatchNormalizationGrad(dy, x, s, m, i)",
+            false,
+        ),
+        (
+            "bfloat16[3,4,5] x, bfloat16[4] s, bfloat16[4] b",
+            "bfloat16[3,4,5] y",
+            "InstanceNormalization(x, s, b)",
+            false,
+        ),
+        (
+            "bfloat16[2,3,6,5] x",
+            "bfloat16[2,3,3,2] y, int64[2,3,3,2] i",
+            "MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(x)",
+            false,
+        ),
+        ("bfloat16[2,3,6,5] x", "bfloat16[2,3,1,1] y", "GlobalAveragePool(x)", false),
+        (
+            "bfloat16[9,4] x, int64[9] l",
+            "bfloat16[9] y, bfloat16[9,4] p",
+            "SoftmaxCrossEntropyLoss<reduction = \"none\">(x, l)",
+            false,
+        ),
+        (
+            "bfloat16[9,4] dy, bool[9,4] m, float[] r",
+            "bfloat16[9,4] dx",
+            "com.microsoft.DropoutGrad(dy, m, r)",
+            false,
+        ),
+        (
+            "float[1] r, int64[1] t, float[9,4] w, bfloat16[9,4] g, float[9,4] m, float[9,4] v",
+            "float[9,4] w1, float[9,4] m1, float[9,4] v1",
+            "ai.lmsc.AdamWOptimizer(r, t, w, g, m, v)",
+            false,
+        ),
+    ];
+
+    /// Zeroed bytes at a multiple of 64, in words.
+    fn room(bytes: usize) -> Vec<[u64; 8]> {
+        vec![[0; 8]; bytes.div_ceil(64)]
+    }
+
+    fn run(
+        kernel: &Kernel,
+        operands: &[Vec<[u64; 8]>],
+        lengths: &[usize],
+        results: &[usize],
+    ) -> Vec<Vec<u8>> {
+        let given: Vec<&[u8]> = operands
+            .iter()
+            .zip(lengths)
+            .map(|(room, &n)| &bytemuck::cast_slice::<_, u8>(room)[..n])
+            .collect();
+        let mut rooms: Vec<Vec<[u64; 8]>> = results.iter().map(|&n| room(n)).collect();
+        let mut wanted: Vec<&mut [u8]> = (rooms.iter_mut().zip(results))
+            .map(|(room, &n)| &mut bytemuck::cast_slice_mut::<_, u8>(room)[..n])
+            .collect();
+        let mut workspace = room(kernel.workspace().0 as usize);
+        let workspace = bytemuck::cast_slice_mut::<_, u8>(&mut workspace);
+        kernel.run(Io::new(&given, &mut wanted, workspace), StepContext::default());
+        wanted.into_iter().map(|bytes| bytes.to_vec()).collect()
+    }
+
+    #[test]
+    fn pieces_compute_what_the_whole_computes() {
+        for &(inputs, outputs, call, sums) in CASES {
+            let result_names: Vec<&str> =
+                outputs.split(", ").map(|o| o.rsplit(' ').next().unwrap()).collect();
+            let text = format!(
+                "<opset: \"\" = 17, \"com.microsoft\" = 1, \"ai.lmsc\" = 1>\ng ({inputs}) => ({outputs}) {{ [n] {outputs} = {call} }}"
+            );
+            let graph = Graph::parse(&text).unwrap_or_else(|e| panic!("{e} in {text}"));
+            let spec = Spec::of(&graph, &Storages::of(&graph), graph.order()[0], |_| None);
+            let spec = Spec { in_place: Vec::new(), ..spec };
+            let make = constructor(spec.op);
+            let wide = Wide::of(&spec).unwrap();
+            let kernel = make(&wide.spec(&spec)).unwrap_or_else(|e| panic!("{call}: {}", e.0));
+            let pieces =
+                piecewise(&spec, &wide, &kernel, make, 2).unwrap_or_else(|| panic!("{call} is not cut"));
+            let whole = around(kernel, &wide, &[]);
+            let mut rng = Rng::new(3);
+            let lengths: Vec<usize> =
+                spec.operands.iter().map(|o| o.unwrap().ty.byte_size().unwrap().0 as usize).collect();
+            let operands: Vec<Vec<[u64; 8]>> = spec
+                .operands
+                .iter()
+                .zip(&lengths)
+                .map(|(operand, &length)| {
+                    let mut bytes = room(length);
+                    let element = operand.unwrap().ty.as_tensor().unwrap().element;
+                    let mut number = || rng.below(1 << 10) as f32 / 512.0 - 0.5;
+                    let out = &mut bytemuck::cast_slice_mut::<_, u8>(&mut bytes)[..length];
+                    match element {
+                        lmsc_ir::ElementType::Float => {
+                            out.as_chunks_mut().0.iter_mut().for_each(|b| *b = number().abs().to_le_bytes())
+                        }
+                        lmsc_ir::ElementType::Bfloat16 => {
+                            out.as_chunks_mut()
+                                .0
+                                .iter_mut()
+                                .for_each(|b| *b = half::bf16::from_f32(number()).to_le_bytes());
+                        }
+                        lmsc_ir::ElementType::Float16 => {
+                            out.as_chunks_mut()
+                                .0
+                                .iter_mut()
+                                .for_each(|b| *b = half::f16::from_f32(number()).to_le_bytes());
+                        }
+                        lmsc_ir::ElementType::Int64 => out
+                            .as_chunks_mut()
+                            .0
+                            .iter_mut()
+                            .enumerate()
+                            .for_each(|(i, b)| *b = (1 + i as i64 % 3).to_le_bytes()),
+                        _ => out.iter_mut().enumerate().for_each(|(i, b)| *b = (i % 2) as u8),
+                    }
+                    bytes
+                })
+                .collect();
+            let results: Vec<usize> =
+                spec.results.iter().map(|r| r.unwrap().byte_size().unwrap().0 as usize).collect();
+            let expected = run(&whole, &operands, &lengths, &results);
+            let found = run(&pieces, &operands, &lengths, &results);
+            for (index, (expected, found)) in expected.iter().zip(&found).enumerate() {
+                if sums && index > 0 {
+                    let floats = |bytes: &[u8]| -> Vec<f32> {
+                        bytes.as_chunks().0.iter().map(|b| half::bf16::from_le_bytes(*b).to_f32()).collect()
+                    };
+                    let close = floats(expected)
+                        .into_iter()
+                        .zip(floats(found))
+                        .all(|(a, b)| (a - b).abs() <= 0.01 * a.abs().max(1.0));
+                    assert!(close, "{call}: {}", result_names[index]);
+                } else {
+                    assert_eq!(expected, found, "{call}: {}", result_names[index]);
+                }
+            }
+        }
+    }
 }
