@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use lmsc_ir::PrintOptions;
-use lmsc_passes::{PassCx, Pipeline};
+use lmsc_passes::{PassCx, PassKind, Pipeline};
 
 use crate::cli::{BindingArgs, Emit, OptArgs};
 use crate::emit::{self, Emitted};
+use crate::error::note;
 use crate::proof::Written;
 use crate::{Error, Loaded, differs, external, load, look, machine, pass_cx, smaller};
 
@@ -32,6 +33,12 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let (proof, proven_in) = look::timed(|| passes.prove(&original, &loaded.graph));
     look::print_times(&args.look, &ran, proven_in);
     proof.map_err(differs)?;
+    // A pass that changes values says so, and no check does.
+    for (pass, ran) in passes.passes().zip(&ran) {
+        if pass.kind() == PassKind::Precision {
+            ran.outcome.remarks.iter().for_each(|remark| note(format!("{}: {remark}", pass.name())));
+        }
+    }
     let Some(output) = args.output.as_deref().filter(|&path| path != Path::new("-")) else {
         emit::check_calls(loaded.model.as_ref(), &loaded.graph, input)?;
         return Ok(loaded.graph.to_readable(&PrintOptions { elide: args.elide, notes: args.notes }));

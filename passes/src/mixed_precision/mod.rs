@@ -207,6 +207,10 @@ impl<'g> Narrowing<'g> {
             }
             (false, Some(row)) => match self.reason(id, row) {
                 None if row.role == Role::Loss => self.loss(id, row),
+                None if row.role == Role::LossGradient => {
+                    self.divide(id);
+                    self.narrow(id, row);
+                }
                 None => self.narrow(id, row),
                 Some(reason) => self.keep(id, None, reason),
             },
@@ -297,11 +301,19 @@ impl<'g> Narrowing<'g> {
         if has_floats && node.op.key() != ("", "Constant") {
             *self.kept.entry(reason).or_default().entry(node.op.to_string()).or_default() += 1;
         }
+        self.widen_operands(id, |index| row.is_some_and(|row| row.operands.contain(index)));
+        self.order.push(id);
+    }
+
+    /// Widens the short operands, but for those that the node takes, shortly before the node.
+    fn widen_operands(&mut self, id: NodeId, takes: impl Fn(usize) -> bool) {
         let mut widened: Vec<(ValueId, ValueId)> = Vec::new();
         for index in 0..self.graph.node(id).operands.len() {
             let Some(value) = self.graph.node(id).operands[index] else { continue };
-            let takes = row.is_some_and(|row| row.operands.contain(index));
-            if !self.short.contains(&value) || takes || self.graph.value(value).ty.as_tensor().is_none() {
+            if !self.short.contains(&value)
+                || takes(index)
+                || self.graph.value(value).ty.as_tensor().is_none()
+            {
                 continue;
             }
             let known = widened.iter().find(|pair| pair.0 == value).map(|pair| pair.1);
@@ -314,7 +326,6 @@ impl<'g> Narrowing<'g> {
             widened.push((value, wide));
             self.graph.set_operand(id, index, wide);
         }
-        self.order.push(id);
     }
 
     /// Makes the node compute on short floats.
@@ -341,6 +352,9 @@ impl<'g> Narrowing<'g> {
     }
 
     fn shorten_operands(&mut self, id: NodeId, row: Row) {
+        self.widen_operands(id, |index| row.operands.contain(index));
+        // Results have the type of the operands.
+        self.graph.node_mut(id).attributes.retain(|(name, _)| &**name != "output_type");
         let phase = self.phases.phase(id);
         for index in 0..self.graph.node(id).operands.len() {
             let Some(value) = self.graph.node(id).operands[index].filter(|_| row.operands.contain(index))
@@ -508,7 +522,7 @@ impl<'g> Narrowing<'g> {
             Some(Attr::String(text)) => text.to_vec(),
             _ => b"mean".to_vec(),
         };
-        let ignored = self.ignored(id, labels);
+        let ignored = self.ignored(id, labels, 3);
         let name = self.graph.value(loss).name.clone();
         let base = self.graph.fresh_value_name(&format!("{name}_was"));
         self.graph.rename(loss, base);
@@ -521,7 +535,6 @@ impl<'g> Narrowing<'g> {
         node.results[0] = Some(each);
         node.attributes.retain(|(name, _)| !matches!(&**name, "reduction" | "output_type"));
         node.attributes.push(("reduction".into(), "none".into()));
-        let floats = TensorType::new(ElementType::Float, &*labels_ty.dims);
         let base = if total == b"none" { name.to_string() } else { format!("{name}_float") };
         let (cast, wide) = self.cast(each, ElementType::Float, &base);
         self.order.push(cast);
@@ -529,18 +542,7 @@ impl<'g> Narrowing<'g> {
             (b"none", _) => wide,
             (b"mean", None) => self.total("ReduceMean", wide, &name),
             (b"mean", Some(ignored)) => {
-                let flags = TensorType::new(ElementType::Bool, &*labels_ty.dims);
-                let is_ignored = self.here(
-                    "Equal",
-                    Vec::new(),
-                    &[labels, ignored],
-                    flags.clone(),
-                    &format!("{name}_ignored"),
-                );
-                let counts = self.here("Not", Vec::new(), &[is_ignored], flags, &format!("{name}_counts"));
-                let one = vec![("to".into(), 1.into())];
-                let counts = self.here("Cast", one, &[counts], floats, &format!("{name}_weights"));
-                let count = self.total("ReduceSum", counts, &format!("{name}_weight"));
+                let count = self.counted(labels, ignored, &name);
                 let sum = self.total("ReduceSum", wide, &format!("{name}_sum"));
                 self.here("Div", Vec::new(), &[sum, count], TensorType::new(ElementType::Float, []), &name)
             }
@@ -550,6 +552,50 @@ impl<'g> Narrowing<'g> {
         self.graph.outputs.iter_mut().filter(|output| **output == loss).for_each(|output| *output = new);
     }
 
+    /// The number of labels that count.
+    fn counted(&mut self, labels: ValueId, ignored: ValueId, base: &str) -> ValueId {
+        let dims = self.graph.value(labels).ty.as_tensor().map(|ty| ty.dims.clone()).unwrap_or_default();
+        let of = |element| TensorType::new(element, &*dims);
+        let base = |what: &str| format!("{base}_{what}");
+        let operands = [labels, ignored];
+        let is_ignored = self.here("Equal", Vec::new(), &operands, of(ElementType::Bool), &base("ignored"));
+        let counts = self.here("Not", Vec::new(), &[is_ignored], of(ElementType::Bool), &base("counts"));
+        let to = vec![("to".into(), 1.into())];
+        let counts = self.here("Cast", to, &[counts], of(ElementType::Float), &base("weights"));
+        self.total("ReduceSum", counts, &base("weight"))
+    }
+
+    /// Divides the gradient of a mean by the number of labels that count, and makes the node sum.
+    fn divide(&mut self, id: NodeId) {
+        let node = self.graph.node(id);
+        let is_mean = match node.attribute("reduction") {
+            Some(Attr::String(text)) => &text[..] == b"mean",
+            _ => true,
+        };
+        let has_weights = node.operands.get(3).copied().flatten().is_some();
+        let (&[Some(dy), _, Some(labels), ..], true) = (&node.operands[..], is_mean && !has_weights) else {
+            return;
+        };
+        let place = if node.op.name().contains("Internal") { 4 } else { usize::MAX };
+        let name = node.name.to_string();
+        let count = match self.ignored(id, labels, place) {
+            Some(ignored) => self.counted(labels, ignored, &name),
+            None => {
+                let count = self.graph.value(labels).ty.as_tensor().and_then(TensorType::element_count);
+                let bytes = (count.unwrap_or(1) as f32).to_le_bytes().to_vec();
+                self.literal(TensorType::new(ElementType::Float, []), bytes, &format!("{name}_weight"))
+            }
+        };
+        self.widen_operands(id, |index| index != 0);
+        let dy = self.graph.node(id).operands[0].unwrap_or(dy);
+        let Some(ty) = self.graph.value(dy).ty.as_tensor().cloned() else { return };
+        let share = self.here("Div", Vec::new(), &[dy, count], ty, &format!("{name}_share"));
+        self.graph.set_operand(id, 0, share);
+        let attributes = &mut self.graph.node_mut(id).attributes;
+        attributes.retain(|(name, _)| &**name != "reduction");
+        attributes.push(("reduction".into(), "sum".into()));
+    }
+
     /// The sum, or the mean, of all elements.
     fn total(&mut self, op: &str, value: ValueId, base: &str) -> ValueId {
         let attributes = vec![("keepdims".into(), 0.into())];
@@ -557,10 +603,10 @@ impl<'g> Narrowing<'g> {
     }
 
     /// The label that does not count, of the labels' type.
-    fn ignored(&mut self, id: NodeId, labels: ValueId) -> Option<ValueId> {
+    fn ignored(&mut self, id: NodeId, labels: ValueId, operand: usize) -> Option<ValueId> {
         let node = self.graph.node(id);
         let element = element(self.graph, labels)?;
-        let given = node.operands.get(3).copied().flatten();
+        let given = node.operands.get(operand).copied().flatten();
         let attribute = match node.attribute("ignore_index") {
             Some(&Attr::Int(label)) => Some(label),
             _ => None,

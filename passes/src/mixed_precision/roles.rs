@@ -34,6 +34,9 @@ pub(super) enum Role {
     Table,
     /// A loss over classes: its scores are short, and the loss is summed in `float`.
     Loss,
+    /// The gradient of such a loss. That of the loss itself stays `float`, and a mean becomes a sum of gradients that are divided
+    /// beforehand: rows are then computed by themselves.
+    LossGradient,
     /// It updates `float` variables; its gradient may be short.
     Update,
 }
@@ -53,7 +56,7 @@ const MS: &str = "com.microsoft";
 const LMSC: &str = lmsc_ir::LMSC_DOMAIN;
 
 use Positions::{All, These};
-use Role::{Follows, Loss, Product, Sum, Table, Update};
+use Role::{Follows, Loss, LossGradient, Product, Sum, Table, Update};
 
 const FIRST: Positions = These(&[0]);
 const NONE: Positions = These(&[]);
@@ -126,7 +129,7 @@ const ROWS: &[(&str, &[&str], Role, Positions, Positions)] = &[
     (MS, &[
         "NegativeLogLikelihoodLossInternal", "NegativeLogLikelihoodLossInternal2", "SoftmaxCrossEntropyLossInternal",
     ], Loss, FIRST, These(&[1])),
-    (MS, &["SoftmaxCrossEntropyLossGrad", "SoftmaxCrossEntropyLossInternalGrad"], Follows, These(&[0, 1]), FIRST),
+    (MS, &["SoftmaxCrossEntropyLossGrad", "SoftmaxCrossEntropyLossInternalGrad"], LossGradient, These(&[1, 3, 4, 5]), FIRST),
 
     // Updates, with the place of the gradient.
     (MS, &["AdamOptimizer", "AdamWOptimizer"], Update, These(&[3]), NONE),

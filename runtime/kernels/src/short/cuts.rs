@@ -151,6 +151,11 @@ pub(super) fn cut(spec: &Spec<'_>) -> Option<Cut> {
             let each = spec.string("reduction", "mean").ok()? == "none";
             each.then(|| samples(spec, &[Slices(0), Slices(0)], &[Slices(0), Slices(0)]))
         }
+        (MS, "SoftmaxCrossEntropyLossGrad" | "SoftmaxCrossEntropyLossInternalGrad") => {
+            let reduction = spec.string("reduction", "mean").ok()?;
+            let given = if reduction == "none" { Slices(0) } else { Whole };
+            (reduction != "mean").then(|| along(spec, 1, 0, &[given, Slices(0), Slices(0)], &[Slices(0)]))
+        }
         (LMSC, "AdamWOptimizer") => flat(spec, 2..7, 0..4),
         (MS, "AdamWOptimizer") => flat(spec, 2..6, 1..4),
         (LMSC, "SGDOptimizer") => flat(spec, 1..3, 0..1),

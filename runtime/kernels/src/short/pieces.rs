@@ -575,7 +575,11 @@ mod tests {
         let mut workspace = room(kernel.workspace().0 as usize);
         let workspace = bytemuck::cast_slice_mut::<_, u8>(&mut workspace);
         kernel.run(Io::new(&given, &mut wanted, workspace), StepContext::default());
-        rooms.iter().zip(results).map(|(room, &n)| bytemuck::cast_slice::<_, u8>(room)[..n].to_vec()).collect()
+        rooms
+            .iter()
+            .zip(results)
+            .map(|(room, &n)| bytemuck::cast_slice::<_, u8>(room)[..n].to_vec())
+            .collect()
     }
 
     #[test]
