@@ -280,10 +280,8 @@ impl<'g> Narrowing<'g> {
             let node = self.graph.node(*reader);
             let at = |(i, v): (usize, &Option<ValueId>)| (*v == Some(*result)).then_some(i);
             let mut places = node.operands.iter().enumerate().filter_map(at);
-            match row(&node.op) {
-                Some(row) => row.role == Role::Update && places.all(|i| row.operands.contain(i)),
-                None => places.next().is_none(),
-            }
+            let row = row(&node.op).filter(|row| row.role == Role::Update);
+            places.all(|i| row.is_some_and(|row| row.operands.contain(i)))
         };
         let is_read_as_gradient = self.graph.order().iter().all(takes);
         let free = !self.graph.outputs.contains(result) && !self.captured.contains(result);
