@@ -35,7 +35,7 @@ fn run(graph: &Graph) -> Vec<(String, Vec<f32>)> {
     };
     for value in interpreter.inputs() {
         let name = interpreter.graph.value(value).name.to_string();
-        let mut rng = Rng::new(name.bytes().fold(7, |h, b| h * 31 + u64::from(b)));
+        let mut rng = Rng::new(name.bytes().fold(7, |h, b| h.wrapping_mul(31) ^ u64::from(b)));
         match element(&interpreter, value) {
             Some(ElementType::Float) => {
                 // Steps and moments are not negative.
@@ -75,7 +75,7 @@ fn random_steps_compute_nearly_the_same() {
     let count = if std::env::var_os("LMSC_THOROUGH").is_some() { 400 } else { 60 };
     let (mut errors, mut compared) = (Vec::new(), 0);
     for seed in 0..count {
-        let size = Size { nodes: 10 + (seed % 70) as usize, tensor_bytes: 1 << 12 };
+        let size = Size { nodes: 10 + (seed % 70) as usize, tensor_bytes: 1 << 16 };
         let graph = training_graph(&mut Rng::new(seed), size);
         let after = mixed(graph.clone());
         assert_eq!(after.inputs.len(), graph.inputs.len());
@@ -123,7 +123,8 @@ fn losses(path: &Path, recording: &Recording, steps: i64, rewrite: fn(Graph) -> 
 #[test]
 fn models_learn_alike() {
     let thorough = std::env::var_os("LMSC_THOROUGH").is_some();
-    let models: &[&str] = &["tiny_mlp", "tiny_cnn", "tiny_gpt2", "tiny_bert", "tiny_resnet18"];
+    let models: &[&str] =
+        &["tiny_mlp", "tiny_cnn", "tiny_gpt2", "tiny_bert", "tiny_unet2d", "tiny_densenet", "tiny_mlp_mse"];
     for model in models {
         let path = Path::new(MODELS).join(model).join("training_model.onnx");
         let recording = read(&path.with_extension("recorded.safetensors"));
@@ -151,15 +152,15 @@ fn peaks_are_at_most_six_tenths() {
     let models = [
         ("gpt2_small/step/train_step_adamw_std.onnx", &[("batch", 8), ("seq", 1024)][..]),
         ("resnet50/step/train_step_adamw_std.onnx", &[("batch", 64)]),
-        ("bert_base/training_model.onnx", &[("batch", 32), ("seq", 128)]),
-        ("unet3d/training_model.onnx", &[("batch", 4)]),
     ];
     for target in ["host", "a100-pcie4"] {
         let target = lmsc_plan::Target::built_in(target).unwrap();
         for (model, dims) in models {
             let model_file = lmsc_onnx::Model::open(&Path::new(MODELS).join(model)).unwrap();
             let mut bound = lmsc_onnx::Dims::none();
-            dims.iter().for_each(|(name, extent)| bound.bind(name, *extent));
+            for &(name, extent) in dims {
+                bound.bind(name, extent);
+            }
             let mut graph = lmsc_onnx::import(&model_file, &bound).unwrap_or_else(|e| panic!("{model}: {e}"));
             lmsc_onnx::settle(&mut graph, &lmsc_onnx::Stated::of(&model_file).unwrap()).unwrap();
             let workspaces =
