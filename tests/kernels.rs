@@ -28,7 +28,7 @@ const VANISHING: &[&str] = &["features.norm0.weight"];
 const DIVIDES: &[&str] = &["adamw1", "adamw3"];
 
 /// A tensor of a recording.
-struct Recorded {
+pub(crate) struct Recorded {
     dims: Vec<u64>,
     is_float: bool,
     bytes: Vec<u8>,
@@ -40,15 +40,15 @@ impl Recorded {
     }
 }
 
-fn floats(bytes: &[u8]) -> Vec<f32> {
+pub(crate) fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect()
 }
 
 /// The tensors of a recording, by role, then by name.
-type Recording = BTreeMap<String, BTreeMap<String, Recorded>>;
+pub(crate) type Recording = BTreeMap<String, BTreeMap<String, Recorded>>;
 
 /// Reads a safetensors file.
-fn read(path: &Path) -> Recording {
+pub(crate) fn read(path: &Path) -> Recording {
     let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let (length, rest) = bytes.split_first_chunk().expect("a header");
     let (header, data) = rest.split_at(u64::from_le_bytes(*length) as usize);
@@ -79,7 +79,7 @@ fn find<'a>(recording: &'a Recording, role: &str, name: &str) -> Option<&'a Reco
 type Rewrite = fn(Graph) -> Graph;
 
 /// The graph, with dimensions as in the recording; with the optimizer beside it, if one is named.
-fn load(path: &Path, recording: &Recording, optimizer: Option<&str>) -> Graph {
+pub(crate) fn load(path: &Path, recording: &Recording, optimizer: Option<&str>) -> Graph {
     let mut model = Model::open(path).unwrap();
     if let Some(name) = optimizer {
         model = link(&model, &Model::open(path.with_file_name(name)).unwrap()).unwrap();
@@ -150,7 +150,7 @@ impl Worst {
 }
 
 /// Feeds what is recorded; the rest stays 0.
-fn feed(interpreter: &mut Interpreter, recording: &Recording) {
+pub(crate) fn feed(interpreter: &mut Interpreter, recording: &Recording) {
     for value in interpreter.inputs() {
         let name = interpreter.graph.value(value).name.clone();
         if let Some(recorded) = find(recording, "feed", &name) {
@@ -159,7 +159,7 @@ fn feed(interpreter: &mut Interpreter, recording: &Recording) {
     }
 }
 
-fn set(interpreter: &mut Interpreter, name: &str, bytes: &[u8]) {
+pub(crate) fn set(interpreter: &mut Interpreter, name: &str, bytes: &[u8]) {
     let value = interpreter.graph.value_named(name).unwrap_or_else(|| panic!("no value {name}"));
     interpreter.value_mut(value).copy_from_slice(bytes);
 }

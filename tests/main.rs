@@ -12,6 +12,7 @@ mod expand;
 mod kernels;
 mod learning;
 mod library;
+mod mixed_precision;
 mod mlir;
 mod mutations;
 mod offsets;

@@ -626,6 +626,11 @@ impl Graph {
         self.values[value].place = place;
     }
 
+    /// Sets the type of a node's result, for a pass that makes the node compute in another precision.
+    pub fn set_type(&mut self, value: ValueId, ty: impl Into<Type>) {
+        self.values[value].ty = ty.into();
+    }
+
     /// Sets the node's workspace.
     pub fn set_workspace(&mut self, node: NodeId, workspace: Workspace) {
         self.nodes[node].workspace = Some(workspace);

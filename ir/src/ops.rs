@@ -88,7 +88,7 @@ const TABLE: &[(&str, &str, Effects)] = &[
     ("ai.lmsc", "SwapOut", OUT),
     ("ai.lmsc", "SwapIn", IN),
     ("ai.lmsc", "AttentionGrad", GRADIENT),
-    ("ai.lmsc", "AdamWOptimizer", updating(&[(2, 0), (4, 1), (5, 2)])),
+    ("ai.lmsc", "AdamWOptimizer", updating(&[(2, 0), (4, 1), (5, 2), (6, 3)])),
     ("ai.lmsc", "SGDOptimizer", updating(&[(1, 0)])),
     ("ai.onnx.preview.training", "Adam", OPTIMIZER),
     ("ai.onnx.preview.training", "Adagrad", OPTIMIZER),

@@ -35,6 +35,7 @@ mod given;
 mod hoist_shapes;
 mod lower;
 mod merge_common_subexpressions;
+mod mixed_precision;
 mod observe;
 mod pipeline;
 mod place;
@@ -100,6 +101,8 @@ pub enum PassKind {
     CleanUp,
     /// The operators that compute a value. No check proves it.
     Operators,
+    /// The types of values, and so their bits. No check proves it, and none could: the result computes something else.
+    Precision,
 }
 
 /// Every pass. The only registration point.
@@ -108,6 +111,7 @@ pub static REGISTRY: &[&dyn Pass] = &[
     &merge_common_subexpressions::MergeCommonSubexpressions,
     &remove_dead_nodes::RemoveDeadNodes,
     &expand::ExpandTrainingOps,
+    &mixed_precision::MixedPrecision,
     &hoist_shapes::HoistShapes,
     &reorder::Reorder,
     &swap::Swap,

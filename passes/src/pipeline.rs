@@ -150,7 +150,7 @@ impl<'p> Pipeline<'p> {
     }
 
     /// Proves that the graph computes the same after the passes as before, with the check for the passes' kind.
-    /// `None` if one of the passes may change operators.
+    /// `None` if one of the passes may change operators or types.
     ///
     /// # Errors
     /// The first difference.
@@ -158,7 +158,7 @@ impl<'p> Pipeline<'p> {
         match self.kind() {
             PassKind::Memory => equiv::check(before, after).map(Some),
             PassKind::CleanUp => equiv::check_cleaned(before, after).map(Some),
-            PassKind::Operators => Ok(None),
+            PassKind::Operators | PassKind::Precision => Ok(None),
         }
     }
 

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use lmsc_ir::PrintOptions;
-use lmsc_passes::Pipeline;
+use lmsc_passes::{PassKind, Pipeline};
 
 use crate::cli::args::OptArgs;
 use crate::compile::differs;
 use crate::context::{machine, pass_cx};
 use crate::emit;
+use crate::error::note;
 use crate::refusals::smaller;
 use crate::write::{FORMS, write};
 use crate::{Error, external, load, look};
@@ -36,6 +37,12 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let (proof, proven_in) = look::timed(|| passes.prove(&original, &loaded.graph));
     look::print_times(look, &ran, proven_in);
     proof.map_err(differs)?;
+    // A pass that changes values says so, and no check does.
+    for (pass, ran) in passes.passes().zip(&ran) {
+        if pass.kind() == PassKind::Precision {
+            ran.outcome.remarks.iter().for_each(|remark| note(format!("{}: {remark}", pass.name())));
+        }
+    }
     let Some(output) = args.output.as_deref().filter(|&path| path != Path::new("-")) else {
         emit::check_calls(loaded.model.as_ref(), &loaded.graph, input)?;
         return Ok(loaded.graph.to_readable(&PrintOptions { elide: args.elide, notes: args.notes }));

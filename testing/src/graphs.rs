@@ -957,7 +957,7 @@ impl<'u, S: Source> Builder<'u, S> {
     fn add_updates(&mut self, node: NodeId) {
         for &(operand, result) in self.graph.node(node).op.effects().writes {
             let node_data = self.graph.node(node);
-            let variable = node_data.operands[operand].expect("a variable is no optional operand");
+            let Some(variable) = node_data.operands.get(operand).copied().flatten() else { continue };
             let named = node_data.results.get(result).is_some_and(Option::is_some);
             self.graph.add_update(node, Update { variable, result: named.then_some(result) });
         }

@@ -319,7 +319,7 @@ static RULES: &[(&str, &str, Rule, &str)] = &[
     (PREVIEW, "Adam", |cx| training::preview(cx, 2), "1 R T:int64 inputs+ -> outputs+ | alpha:float beta:float epsilon:float norm_coefficient:float norm_coefficient_post:float"),
     (PREVIEW, "Gradient", training::symbolic_gradient, "1 Inputs+ -> Outputs+ | xs!:strings y!:string zs:strings"),
     (PREVIEW, "Momentum", |cx| training::preview(cx, 1), "1 R T:int64 inputs+ -> outputs+ | alpha!:float beta!:float mode!:string norm_coefficient!:float"),
-    (LMSC, "AdamWOptimizer", training::adamw, "1 rate:float step:int64 weight gradient moment_1 moment_2 -> weight? moment_1? moment_2? | adam_mode:int alpha:float beta:float correct_bias:int epsilon:float weight_decay:float"),
+    (LMSC, "AdamWOptimizer", training::adamw, "1 rate:float step:int64 weight gradient moment_1 moment_2 short_weight? -> weight? moment_1? moment_2? short_weight? | adam_mode:int alpha:float beta:float correct_bias:int epsilon:float weight_decay:float"),
     (LMSC, "SGDOptimizer", training::sgd, "1 rate:float weight gradient -> weight?"),
 
     // Sequences.

@@ -76,12 +76,16 @@ pub(super) fn sgd_single(cx: &Cx<'_>) -> Answer {
     cx.like(&[1, 2])
 }
 
-/// `ai.lmsc.AdamWOptimizer(lr, step, w, g, m, v)`: weight and moments.
+/// `ai.lmsc.AdamWOptimizer(lr, step, w, g, m, v, short w)`: weight and moments, and the weight in the precision of the last operand.
 pub(super) fn adamw(cx: &Cx<'_>) -> Answer {
-    exactly(cx, 6, 3)?;
-    (3..6).try_for_each(|i| alike(cx, 2, i))?;
+    if cx.operand(6).is_none() {
+        exactly(cx, 6, 3)?;
+    } else {
+        exactly(cx, 7, 4)?;
+    }
+    (3..7).try_for_each(|i| alike(cx, 2, i))?;
     [0, 1].into_iter().try_for_each(|i| cx.expect_one(i))?;
-    cx.like(&[2, 4, 5])
+    cx.like(&[2, 4, 5, 6])
 }
 
 /// Refuses missing or superfluous operands, and superfluous results: our own operators have no other forms.

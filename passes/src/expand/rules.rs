@@ -766,6 +766,9 @@ fn correction(b: &mut Builder<'_>, base: f32, step: ValueId, corrects: bool) -> 
 fn adamw(b: &mut Builder<'_>) -> Option<()> {
     let (rate, step) = (number(b, 0)?, b.operand(1)?);
     let (w, g, m, v) = (b.floats(2)?, b.floats(3)?, b.floats(4)?, b.floats(5)?);
+    if b.operand(6).is_some() {
+        return None;
+    }
     let (alpha, beta) = (b.float("alpha", 0.9)?, b.float("beta", 0.999)?);
     let (epsilon, decay) = (b.float("epsilon", 1e-8)?, b.float("weight_decay", 0.01)?);
     let corrects = b.int("correct_bias", 1)? != 0;

@@ -176,7 +176,7 @@ fn may_be_swapped(
 ///
 /// Only the sizes of operands matter: an index along an axis is less than its extent, one into the whole tensor less than the
 /// number of its elements.
-fn half(graph: &Graph, value: ValueId) -> Option<Bytes> {
+pub(super) fn half(graph: &Graph, value: ValueId) -> Option<Bytes> {
     let ty = graph.value(value).ty.as_tensor().filter(|t| t.element == ElementType::Int64)?;
     let Def::Result(node, index) = graph.def(value) else { return None };
     let node = graph.node(node);

@@ -74,7 +74,10 @@ fn room(graph: &Graph) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use lmsc_ir::Bytes;
+
     use super::*;
+    use crate::tflms::absence::half;
     use crate::tflms::{Params, plan};
 
     fn half_of(produce: &str) -> Option<u64> {

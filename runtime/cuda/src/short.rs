@@ -4,8 +4,10 @@
 use std::collections::BTreeSet;
 
 use lmsc_ir::{Bytes, ElementType};
+use lmsc_kernels::Spec;
 use lmsc_kernels::short::{Short, Wide};
 
+use super::make::Made;
 use super::recipe::{
     Address, AddressBase, Arg, Call, Convolution, Each, FloatType, Indexing, KernelLaunch, Product, Recipe,
 };
@@ -41,6 +43,41 @@ pub(super) fn widened(inner: Recipe, wide: &Wide, in_place: &[(usize, usize)]) -
         library_scratch: inner.library_scratch,
         constants: inner.constants,
     }
+}
+
+/// Number of short elements of a piece: 64 MiB of `f32`. With half as many, a step of GPT-2 has twice as many launches in its loss;
+/// with twice as many, twice the room.
+const PIECE: usize = 16 << 20;
+
+/// The recipe of a node on short floats whose `f32` values would take much room, piece by piece; none for other nodes.
+pub(super) fn in_pieces(spec: &Spec<'_>, make: fn(&Spec<'_>) -> Made) -> Option<Recipe> {
+    let mut whole = Recipe::default();
+    for piece in lmsc_kernels::short::contiguous(spec, PIECE)? {
+        let part = piece.spec(spec);
+        let wide = Wide::of(&part)?;
+        let inner = make(&wide.spec(&part)).ok()?;
+        if !inner.constants.is_empty() {
+            return None;
+        }
+        let mut recipe = widened(inner, &wide, &spec.in_place);
+        let offset = |list: usize, index: usize| piece.offsets[list].get(index).copied().unwrap_or(0);
+        for address in recipe.addresses() {
+            address.offset += match address.at {
+                AddressBase::Operand(index) => offset(0, index),
+                AddressBase::Result(index) => offset(1, index),
+                _ => 0,
+            };
+        }
+        whole.rooms = whole.rooms.max(recipe.rooms);
+        whole.scratch = whole.scratch.max(recipe.scratch);
+        whole.library_scratch = whole.library_scratch.max(recipe.library_scratch);
+        // A piece reuses the rooms of the one before, so none of its kernels is joined with one of another piece.
+        whole.calls.extend(recipe.calls.into_iter().map(|call| match call {
+            Call::Kernel(launch) => Call::Kernel(KernelLaunch { each: None, ..launch }),
+            call => call,
+        }));
+    }
+    Some(whole)
 }
 
 /// An operand or a result, by index.

@@ -61,7 +61,7 @@ macro_rules! dispatch {
     (number $element:expr, $T:ident => $body:expr) => {
         dispatch!(@ $element, $T, $body,
             [Float f32, Double f64, Float16 half::f16, Bfloat16 half::bf16,
-             Int64 i64, Int32 i32, Int8 i8, Uint8 u8])
+             Int64 i64, Int32 i32, Int16 i16, Int8 i8, Uint64 u64, Uint32 u32, Uint16 u16, Uint8 u8])
     };
     // Numbers whose storage type is the computation type: running sums in the result are rounded each time.
     (direct $element:expr, $T:ident => $body:expr) => {

@@ -6,8 +6,9 @@ use std::sync::LazyLock;
 use lmsc_ir::LMSC_DOMAIN as LMSC;
 
 use crate::host::{
-    Made, attention, cast, conv, elementwise as each, index, loss, movement, normalization as norm,
-    optimizer, pool, product, random, reduce, resize, rnn, shape, softmax, tiled_attention,
+    Made, attention, bits, cast, conv, elementwise as each, embed, index, loss, movement,
+    normalization as norm, optimizer, pool, product, quantize, random, reduce, resize, rnn, shape, softmax,
+    tiled_attention,
 };
 use crate::kernel::Kernel;
 use crate::short::widened;
@@ -18,7 +19,7 @@ const MS: &str = "com.microsoft";
 const PREVIEW: &str = "ai.onnx.preview.training";
 
 /// Makes the kernel of a node, or returns an error.
-type Constructor = fn(&Spec<'_>) -> Made;
+pub(crate) type Constructor = fn(&Spec<'_>) -> Made;
 
 /// Operands that a constructor allows to be written in place.
 #[derive(Clone, Copy, PartialEq)]
@@ -41,6 +42,7 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     (ONNX, "Asinh", E, each::asinh),
     (ONNX, "Atan", E, each::atan),
     (ONNX, "Atanh", E, each::atanh),
+    (ONNX, "BitwiseNot", E, bits::not),
     (ONNX, "Ceil", E, each::ceil),
     (ONNX, "Celu", E, each::celu),
     (ONNX, "Clip", E, each::clip),
@@ -62,6 +64,7 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     (ONNX, "Relu", E, each::relu),
     (ONNX, "Round", E, each::round),
     (ONNX, "Selu", E, each::selu),
+    (ONNX, "Shrink", E, quantize::shrink),
     (ONNX, "Sigmoid", E, each::sigmoid),
     (ONNX, "Sign", E, each::sign),
     (ONNX, "Sin", E, each::sin),
@@ -91,6 +94,10 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     (ONNX, "Mod", E, each::remainder),
     (ONNX, "Pow", E, each::power_of),
     (ONNX, "PRelu", E, |s| each::with_slope(s, each::prelu)),
+    (ONNX, "BitShift", E, bits::shift),
+    (ONNX, "BitwiseAnd", E, bits::and),
+    (ONNX, "BitwiseOr", E, bits::or),
+    (ONNX, "BitwiseXor", E, bits::xor),
     (ONNX, "And", E, each::and),
     (ONNX, "Or", E, each::or),
     (ONNX, "Xor", E, each::xor),
@@ -128,6 +135,7 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     (ONNX, "Constant", L, shape::constant),
     (ONNX, "ConstantOfShape", L, shape::constant_of_shape),
     (ONNX, "Expand", L, movement::expand),
+    (ONNX, "EyeLike", L, embed::eye),
     (ONNX, "Range", L, shape::range),
     (ONNX, "Shape", L, shape::shape),
     (ONNX, "Size", L, shape::size),
@@ -145,6 +153,7 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     (ONNX, "Gather", L, index::gather),
     (ONNX, "GatherElements", L, index::gather_elements),
     (ONNX, "GatherND", L, index::gather_nd),
+    (ONNX, "GridSample", L, embed::grid_sample),
     (ONNX, "OneHot", L, index::one_hot),
     (ONNX, "Pad", L, movement::pad),
     (ONNX, "Resize", L, resize::forward),
@@ -168,8 +177,10 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     (MS, "Trilu", L, movement::triangle),
 
     // Products, convolutions and pooling.
+    (ONNX, "Einsum", L, embed::einsum),
     (ONNX, "Gemm", L, product::gemm),
     (ONNX, "MatMul", L, product::matmul),
+    (ONNX, "MatMulInteger", L, quantize::product),
     (MS, "FusedMatMul", L, product::matmul),
     (MS, "TransposeMatMul", L, product::matmul),
     (ONNX, "AveragePool", L, pool::average),
@@ -189,13 +200,17 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     (ONNX, "Attention", L, attention::attention),
     (LMSC, "Attention", L, tiled_attention::forward),
     (LMSC, "AttentionGrad", L, tiled_attention::gradient),
+    (ONNX, "RotaryEmbedding", L, embed::rotary),
+    (MS, "RotaryEmbedding", L, embed::rotary),
 
     // Normalizations.
     (ONNX, "BatchNormalization", L, norm::batch),
     (ONNX, "GroupNormalization", L, norm::group),
+    (ONNX, "Hardmax", L, embed::hardmax),
     (ONNX, "InstanceNormalization", L, norm::instance),
     (ONNX, "LayerNormalization", L, |s| norm::layer(s, false)),
     (ONNX, "LogSoftmax", L, |s| softmax::forward(s, true)),
+    (ONNX, "LpNormalization", L, embed::lp_normalization),
     (ONNX, "RMSNormalization", L, |s| norm::layer(s, true)),
     (ONNX, "SimplifiedLayerNormalization", L, |s| norm::layer(s, true)),
     (ONNX, "Softmax", L, |s| softmax::forward(s, false)),
@@ -213,7 +228,8 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     // Reductions.
     (ONNX, "ArgMax", L, |s| reduce::arg(s, true)),
     (ONNX, "ArgMin", L, |s| reduce::arg(s, false)),
-    (ONNX, "CumSum", L, reduce::cumulative),
+    (ONNX, "CumProd", L, |s| reduce::cumulative(s, true)),
+    (ONNX, "CumSum", L, |s| reduce::cumulative(s, false)),
     (ONNX, "ReduceL1", L, reduce::l1),
     (ONNX, "ReduceL2", L, reduce::l2),
     (ONNX, "ReduceLogSum", L, reduce::log_sum),
@@ -262,6 +278,13 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     (ONNX, "SequenceConstruct", L, shape::sequence_construct),
     (ONNX, "SequenceLength", L, shape::sequence_length),
 
+    // Quantization.
+    (ONNX, "DequantizeLinear", L, quantize::dequantize),
+    (ONNX, "DynamicQuantizeLinear", L, quantize::dynamic),
+    (ONNX, "QuantizeLinear", L, quantize::quantize),
+    (MS, "DequantizeLinear", L, quantize::dequantize),
+    (MS, "QuantizeLinear", L, quantize::quantize),
+
     // Random operators.
     (ONNX, "Bernoulli", L, random::bernoulli),
     (ONNX, "Dropout", L, random::dropout),
@@ -282,6 +305,12 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
 /// The operators that have a kernel, as domain and name, sorted.
 pub fn operators() -> impl Iterator<Item = (&'static str, &'static str)> {
     INDEX.keys().copied()
+}
+
+/// The constructor of the operator's kernels.
+#[cfg(test)]
+pub(crate) fn constructor(op: &lmsc_ir::Op) -> Constructor {
+    INDEX[&op.key()].1
 }
 
 /// The kernel of a node.

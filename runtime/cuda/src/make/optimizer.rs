@@ -47,6 +47,10 @@ pub(crate) fn adamw(spec: &Spec<'_>) -> Made {
         args.extend([0, 1, 3, 2, 4, 5].map(|i| operand(i).into()));
         args.extend((lead..lead + 3).map(|i| result(i).into()));
         recipe.elementwise("adamw".into(), args, each);
+        // The weight in another precision.
+        if lead == 0 && spec.has(6) {
+            recipe.copy(n * size_of::<f32>(), result(0), result(3));
+        }
     }
     if lead == 1 {
         flag(&mut recipe, spec, 0);

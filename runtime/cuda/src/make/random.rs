@@ -16,6 +16,8 @@ pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
     if has_wide_mask(spec)? {
         return refuse("result 1, the mask, is float: CUDA devices have no kernel for it");
     }
+    // The host's kernel takes short floats, too.
+    spec.expect_floats([0])?;
     let n = count(&spec.dims(0)?);
     if spec.wants(1) {
         spec.expect_result(1, lmsc_ir::ElementType::Bool)?;

@@ -31,7 +31,7 @@ macro_rules! convert {
 }
 
 convert!(true f32 f64);
-convert!(false i8 i32 i64 u8);
+convert!(false i8 i16 i32 i64 u8 u16 u32 u64);
 
 /// A value that rounds to the same short float as the number itself: truncated, with the last bit set if the truncation was not
 /// exact. `half` uses the upper bits of an `f64` only.
@@ -62,7 +62,8 @@ convert_short!(f16 bf16);
 macro_rules! any {
     ($element:expr, $T:ident => $body:expr) => {
         dispatch!(@ $element, $T, $body,
-            [Float f32, Double f64, Float16 f16, Bfloat16 bf16, Int8 i8, Int32 i32, Int64 i64, Uint8 u8, Bool u8])
+            [Float f32, Double f64, Float16 f16, Bfloat16 bf16, Int8 i8, Int16 i16, Int32 i32, Int64 i64,
+             Uint8 u8, Uint16 u16, Uint32 u32, Uint64 u64, Bool u8])
     };
 }
 

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::softmax::{forward_row, largest};
 use super::{Made, least};
+use crate::element::{Stored, dispatch};
 use crate::kernel::{Io, Kernel};
 use crate::math::exp;
 use crate::spec::{Spec, SpecError, refuse};
@@ -44,12 +45,18 @@ pub struct Loss {
 impl Loss {
     /// Takes scores and labels from operands `scores` and `scores + 1`.
     pub fn new(spec: &Spec<'_>, scores: usize) -> Result<Loss, SpecError> {
+        let weights = Some(scores + 2).filter(|&w| spec.has(w));
+        spec.expect_floats([scores].into_iter().chain(weights))?;
+        Loss::of_scores(spec, scores)
+    }
+
+    /// The same for scores of any type.
+    fn of_scores(spec: &Spec<'_>, scores: usize) -> Result<Loss, SpecError> {
         let dims = spec.dims(scores)?;
         let [batch, classes, ..] = dims[..] else { return refuse("scores have fewer than two dimensions") };
         let positions: usize = dims[2..].iter().product();
         let labels = scores + 1;
         let weights = Some(labels + 1).filter(|&w| spec.has(w));
-        spec.expect_floats([scores].into_iter().chain(weights))?;
         let narrow = match spec.element(labels)? {
             ElementType::Int64 => false,
             ElementType::Int32 => true,
@@ -197,21 +204,31 @@ fn log_sum(x: &[f32], first: usize, classes: usize, stride: usize) -> f32 {
 
 /// `SoftmaxCrossEntropyLossGrad(dloss, log-probabilities, labels, weights) → dscores`.
 pub(crate) fn cross_entropy_grad(spec: &Spec<'_>) -> Made {
-    let loss = Loss::new(spec, 1)?;
-    spec.expect_floats([0])?;
-    spec.need(0)?;
-    spec.expect_count(0, loss.len())?;
-    spec.expect_float_result(0, loss.rows() * loss.classes)?;
     // Operand 5 is a bias that is added to the gradient.
     if spec.has(5) {
         return refuse("operand 5, what is added to the gradient, is not supported");
     }
+    let is_short = matches!(spec.element(1)?, ElementType::Float16 | ElementType::Bfloat16);
+    if is_short && !spec.has(3) && spec.element(0)? == spec.element(1)? {
+        let loss = Loss::of_scores(spec, 1)?;
+        return dispatch!(@ spec.element(1)?, T, gradient::<T>(spec, loss), [Float16 half::f16, Bfloat16 half::bf16]);
+    }
+    gradient::<f32>(spec, Loss::new(spec, 1)?)
+}
+
+/// The gradient for scores that are stored as `T`; so is the gradient of the loss.
+fn gradient<T: Stored<Math = f32>>(spec: &Spec<'_>, loss: Loss) -> Made {
+    spec.need(0)?;
+    spec.expect(0, spec.element(1)?)?;
+    spec.expect_count(0, loss.len())?;
+    spec.expect_result(0, spec.element(1)?)?;
+    spec.expect_result_count(0, loss.rows() * loss.classes)?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
-        let (dloss, log) = (io.get::<f32>(0), io.get::<f32>(1));
+        let (dloss, log) = (io.get::<T>(0), io.get::<T>(1));
         let of = loss.read(&io);
         let Loss { classes, positions, total, .. } = loss;
         let divisor = if total == Total::Mean { loss.weight(&of) as f32 } else { 1.0 };
-        let out = io.take::<f32>(0);
+        let out = io.take::<T>(0);
         let size = classes * positions;
         if size == 0 {
             return;
@@ -221,17 +238,20 @@ pub(crate) fn cross_entropy_grad(spec: &Spec<'_>) -> Made {
             for p in 0..positions {
                 let row = n * positions + p;
                 let Some((class, weight)) = of(row) else {
-                    (0..classes).for_each(|c| out[c * positions + p] = 0.0);
+                    (0..classes).for_each(|c| out[c * positions + p] = T::write(0.0));
                     continue;
                 };
                 let d = if total == Total::Each { dloss[row] } else { dloss[0] };
-                let scale = if divisor == 0.0 { 0.0 } else { d * weight / divisor };
+                let scale = if divisor == 0.0 { 0.0 } else { d.read() * weight / divisor };
                 if positions == 1 {
-                    out.iter_mut().zip(log).for_each(|(o, &l)| *o = exp(l) * scale);
+                    out.iter_mut().zip(log).for_each(|(o, l)| *o = T::write(exp(l.read()) * scale));
                 } else {
-                    (0..classes).for_each(|c| out[c * positions + p] = exp(log[c * positions + p]) * scale);
+                    (0..classes).for_each(|c| {
+                        out[c * positions + p] = T::write(exp(log[c * positions + p].read()) * scale);
+                    });
                 }
-                out[class * positions + p] -= scale;
+                let at = class * positions + p;
+                out[at] = T::write(exp(log[at].read()) * scale - scale);
             }
         });
     })

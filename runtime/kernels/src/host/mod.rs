@@ -1,10 +1,12 @@
 //! Kernels of the host: one file per family of operators.
 
 pub(crate) mod attention;
+pub(crate) mod bits;
 pub(crate) mod cast;
 pub mod conv;
 pub(crate) mod each;
 pub mod elementwise;
+pub(crate) mod embed;
 pub mod index;
 pub mod loss;
 pub mod movement;
@@ -12,6 +14,7 @@ pub mod normalization;
 pub mod optimizer;
 pub mod pool;
 pub(crate) mod product;
+pub(crate) mod quantize;
 pub mod random;
 pub mod reduce;
 pub mod resize;

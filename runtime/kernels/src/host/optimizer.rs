@@ -141,7 +141,7 @@ impl AdamW {
 }
 
 /// `AdamWOptimizer(rate, step, w, g, m, v)`: for one variable, with results w, m and v; or for sequences, with a flag as the
-/// first result.
+/// first result. For one variable a seventh operand and fourth result are the weight as the step reads it, in another precision.
 pub(crate) fn adamw(spec: &Spec<'_>) -> Made {
     let attributes = AdamW::new(spec)?;
     expect_float(spec, [0, 2, 3, 4, 5])?;
@@ -150,6 +150,15 @@ pub(crate) fn adamw(spec: &Spec<'_>) -> Made {
     (0..2).try_for_each(|i| spec.expect_count(i, 1))?;
     let of = |o, r| State::new(spec, o, r, 3);
     let state = [of(2, lead)?, of(4, lead + 1)?, of(5, lead + 2)?];
+    let has_copy = lead == 0 && spec.has(6);
+    if has_copy {
+        spec.expect_floats([6])?;
+        spec.expect_count(6, crate::meaning::count(&spec.dims(2)?))?;
+        spec.expect_float_result(3, crate::meaning::count(&spec.dims(2)?))?;
+    }
+    if has_copy && !(state.iter().all(|s| spec.wants(s.result) || s.in_place)) {
+        return refuse("the weight in another precision is asked for without the weight and its moments");
+    }
     if state.iter().any(|s| spec.wants(s.result) || s.in_place)
         && !state.iter().all(|s| spec.wants(s.result) || s.in_place)
     {
@@ -157,8 +166,14 @@ pub(crate) fn adamw(spec: &Spec<'_>) -> Made {
     }
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (rate, step, g) = (io.get::<f32>(0)[0], io.get::<i64>(1)[0], io.get::<f32>(3));
-        let state = state.map(|s| s.take(&mut io));
-        attributes.run(rate, step, state, g);
+        let [w, m, v] = state.map(|s| s.take(&mut io));
+        attributes.run(rate, step, [&mut *w, m, v], g);
+        if has_copy {
+            let copy = io.take::<f32>(3);
+            if !copy.is_empty() {
+                movement::copy(w, copy);
+            }
+        }
         if lead == 1 {
             io.take::<u8>(0).fill(1);
         }

@@ -2,6 +2,7 @@
 //! the same.
 
 use super::{Made, each};
+use crate::element::{Stored, dispatch};
 use crate::kernel::{Io, Kernel, StepContext};
 use crate::meaning::count;
 use crate::spec::{Number, Spec, SpecError, refuse};
@@ -81,7 +82,6 @@ pub fn has_wide_mask(spec: &Spec<'_>) -> Result<bool, SpecError> {
 
 /// `Dropout(x, ratio, training → y, mask)`.
 pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
-    spec.expect_floats([0])?;
     ratio(spec, 1)?;
     if spec.has(2) {
         spec.expect(2, lmsc_ir::ElementType::Bool)?;
@@ -98,11 +98,11 @@ pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
     }
     let wide_mask = has_wide_mask(spec)?;
     let seed = seed(spec)?;
-    Ok(Kernel::random(move |mut io: Io<'_>, step| {
-        let x = io.get::<f32>(0);
+    dispatch!(@ spec.element(0)?, T, Ok(Kernel::random(move |mut io: Io<'_>, step| {
+        let x = io.get::<T>(0);
         let ratio = io.get::<f32>(1).first().copied().unwrap_or(0.5);
         let training = io.get::<u8>(2).first().is_some_and(|&t| t != 0);
-        let (y, mask) = (io.take::<f32>(0), io.take::<u8>(1));
+        let (y, mask) = (io.take::<T>(0), io.take::<u8>(1));
         if !training || ratio == 0.0 {
             super::movement::copy(x, y);
             return if wide_mask {
@@ -115,12 +115,12 @@ pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
         let scale = 1.0 / (1.0 - ratio);
         each::parts(y, |start, y| {
             let x = &x[start..];
-            source.uniform(start, y.len(), |i, u| y[i] = if u >= ratio { x[i] * scale } else { 0.0 });
+            source.uniform(start, y.len(), |i, u| y[i] = T::write(if u >= ratio { x[i].read() * scale } else { 0.0 }));
         });
         each::parts(mask, |start, mask| {
             source.uniform(start, mask.len(), |i, u| mask[i] = u8::from(u >= ratio));
         });
-    }))
+    })), [Float f32, Float16 half::f16, Bfloat16 half::bf16])
 }
 
 /// `DropoutGrad(dY, mask, ratio)`. With a ratio of 0 the mask is ignored.

@@ -268,29 +268,30 @@ pub fn top(spec: &Spec<'_>) -> Made {
     dispatch!(number spec.element(0)?, T => Ok(run::<T>(rows, count, largest)))
 }
 
-/// `CumSum(x, axis)`.
-pub fn cumulative(spec: &Spec<'_>) -> Made {
+/// `CumSum(x, axis)`, or `CumProd`.
+pub fn cumulative(spec: &Spec<'_>, product: bool) -> Made {
     let dims = spec.dims(0)?;
     let Some(&[axis]) = spec.constants(1)?.as_deref() else { return refuse("operand 1 is not one integer") };
     let rows = Rows::at(&dims, spec.axis(axis, dims.len())?);
     spec.expect_result(0, spec.element(0)?)?;
     spec.expect_result_count(0, rows.outer * rows.axis * rows.inner)?;
     let (exclusive, reverse) = (spec.flag("exclusive", false)?, spec.flag("reverse", false)?);
-    fn run<S: Stored<Math: Number>>(rows: Rows, exclusive: bool, reverse: bool) -> Kernel {
+    fn run<S: Stored<Math: Number>>(rows: Rows, product: bool, exclusive: bool, reverse: bool) -> Kernel {
         Kernel::new(move |mut io: Io<'_>| {
             let (x, out) = (io.get::<S>(0), io.take::<S>(0));
             for o in 0..rows.outer * rows.inner {
                 let base = o / rows.inner * rows.axis * rows.inner + o % rows.inner;
-                let mut sum = S::Math::ZERO;
+                let mut sum = if product { S::Math::ONE } else { S::Math::ZERO };
                 for k in 0..rows.axis {
                     let k = if reverse { rows.axis - 1 - k } else { k };
                     let at = base + k * rows.inner;
                     let before = sum;
-                    sum = sum.plus(x[at].read());
+                    let next = x[at].read();
+                    sum = if product { sum.times(next) } else { sum.plus(next) };
                     out[at] = S::write(if exclusive { before } else { sum });
                 }
             }
         })
     }
-    dispatch!(number spec.element(0)?, T => Ok(run::<T>(rows, exclusive, reverse)))
+    dispatch!(number spec.element(0)?, T => Ok(run::<T>(rows, product, exclusive, reverse)))
 }

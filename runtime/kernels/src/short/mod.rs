@@ -1,4 +1,10 @@
-//! Operators on short floats with kernels for `f32`: operands are widened to `f32`, and results rounded, once.
+//! Operators on short floats with kernels for `f32`: operands are widened to `f32`, and results rounded, once; piece by piece where
+//! the operator can be cut.
+
+mod cuts;
+mod pieces;
+
+pub use pieces::{Piece, contiguous};
 
 use std::mem::take;
 
@@ -23,9 +29,19 @@ pub struct Short {
 }
 
 impl Short {
+    /// A tensor of short floats, or a sequence of such tensors, whose elements follow each other.
     fn of(ty: &Type) -> Option<Short> {
-        let TensorType { element, .. } = *ty.as_tensor()?;
-        let elements = usize::try_from(ty.as_tensor()?.element_count()?).ok()?;
+        let (element, elements) = match ty {
+            Type::Tensor(tensor) => (tensor.element, tensor.element_count()?),
+            Type::Sequence(list) => {
+                let element = list.first()?.element;
+                let sum = |sum: u64, ty: &TensorType| {
+                    sum.checked_add(ty.element_count().filter(|_| ty.element == element)?)
+                };
+                (element, list.iter().try_fold(0, sum)?)
+            }
+        };
+        let elements = usize::try_from(elements).ok()?;
         matches!(element, ElementType::Float16 | ElementType::Bfloat16).then_some(Short { element, elements })
     }
 
@@ -35,31 +51,29 @@ impl Short {
     }
 
     fn widen(self, from: &[u8], to: &mut [f32]) {
-        let part = |start: usize, to: &mut [f32]| {
-            let bytes = &from[2 * start..][..2 * to.len()];
-            match self.element {
-                ElementType::Float16 => bytemuck::cast_slice::<_, f16>(bytes).convert_to_f32_slice(to),
-                _ => bytemuck::cast_slice::<_, bf16>(bytes).convert_to_f32_slice(to),
-            }
-        };
-        chunks(to, GRAIN, 1, &|i, to| part(i * GRAIN, to));
+        chunks(to, GRAIN, 1, &|i, to| self.widen_here(&from[2 * i * GRAIN..][..2 * to.len()], to));
+    }
+
+    /// The same on the calling thread.
+    fn widen_here(self, from: &[u8], to: &mut [f32]) {
+        match self.element {
+            // An empty slice need not be aligned.
+            _ if to.is_empty() => {}
+            ElementType::Float16 => bytemuck::cast_slice::<_, f16>(from).convert_to_f32_slice(to),
+            _ => bytemuck::cast_slice::<_, bf16>(from).convert_to_f32_slice(to),
+        }
     }
 
     fn round(self, from: &[f32], to: &mut [u8]) {
-        // An empty slice need not be aligned.
-        if to.is_empty() {
-            return;
+        chunks(to, 2 * GRAIN, 1, &|i, to| self.round_here(&from[i * GRAIN..][..to.len() / 2], to));
+    }
+
+    fn round_here(self, from: &[f32], to: &mut [u8]) {
+        match self.element {
+            _ if to.is_empty() => {}
+            ElementType::Float16 => bytemuck::cast_slice_mut::<_, f16>(to).convert_from_f32_slice(from),
+            _ => bytemuck::cast_slice_mut::<_, bf16>(to).convert_from_f32_slice(from),
         }
-        let part = |start: usize, to: &mut [u16]| {
-            let from = &from[start..][..to.len()];
-            match self.element {
-                ElementType::Float16 => {
-                    bytemuck::cast_slice_mut::<_, f16>(to).convert_from_f32_slice(from);
-                }
-                _ => bytemuck::cast_slice_mut::<_, bf16>(to).convert_from_f32_slice(from),
-            }
-        };
-        chunks(bytemuck::cast_slice_mut(to), GRAIN, 1, &|i, to| part(i * GRAIN, to));
     }
 }
 
@@ -91,6 +105,9 @@ impl Wide {
         let wide = |ty: &Type, short: Option<Short>| match (ty, short) {
             (Type::Tensor(tensor), Some(_)) => {
                 Type::Tensor(TensorType::new(ElementType::Float, &*tensor.dims))
+            }
+            (Type::Sequence(list), Some(_)) => {
+                Type::Sequence(list.iter().map(|ty| TensorType::new(ElementType::Float, &*ty.dims)).collect())
             }
             _ => ty.clone(),
         };
@@ -133,7 +150,10 @@ impl Wide {
 /// The kernel of a node, made by `make` for `f32` and wrapped; none if the node has no short floats.
 pub(crate) fn widened(spec: &Spec<'_>, make: fn(&Spec<'_>) -> Made) -> Option<Made> {
     let wide = Wide::of(spec)?;
-    Some(make(&wide.spec(spec)).map(|kernel| around(kernel, &wide, &spec.in_place)))
+    Some(make(&wide.spec(spec)).map(|kernel| {
+        let cut = pieces::piecewise(spec, &wide, &kernel, make, pieces::PIECE);
+        cut.unwrap_or_else(|| around(kernel, &wide, &spec.in_place))
+    }))
 }
 
 fn around(kernel: Kernel, wide: &Wide, in_place: &[(usize, usize)]) -> Kernel {
