@@ -8,6 +8,7 @@ use super::{Made, least};
 use crate::kernel::{Io, Kernel};
 use crate::math::exp;
 use crate::spec::{Spec, SpecError, refuse};
+use crate::vector::vectorized;
 
 /// How the losses of all labels are combined.
 #[derive(Clone, Copy, PartialEq)]
@@ -227,7 +228,7 @@ pub(crate) fn cross_entropy_grad(spec: &Spec<'_>) -> Made {
                 let d = if total == Total::Each { dloss[row] } else { dloss[0] };
                 let scale = if divisor == 0.0 { 0.0 } else { d * weight / divisor };
                 if positions == 1 {
-                    out.iter_mut().zip(log).for_each(|(o, &l)| *o = exp(l) * scale);
+                    scaled_exponentials(log, out, scale);
                 } else {
                     (0..classes).for_each(|c| out[c * positions + p] = exp(log[c * positions + p]) * scale);
                 }
@@ -236,6 +237,13 @@ pub(crate) fn cross_entropy_grad(spec: &Spec<'_>) -> Made {
         });
     })
     .checked(move |operands| loss.check(operands)))
+}
+
+vectorized! {
+    /// `out` = exp(x) · factor.
+    fn scaled_exponentials(x: &[f32], out: &mut [f32], factor: f32) {
+        out.iter_mut().zip(x).for_each(|(o, &x)| *o = exp(x) * factor);
+    }
 }
 
 /// `NegativeLogLikelihoodLoss(log-probabilities, labels, weights) → loss`.
