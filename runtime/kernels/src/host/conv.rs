@@ -346,11 +346,34 @@ fn meeting(window: &SlidingWindow, first: usize, n: usize, tap: usize) -> (Range
     if high <= low { (0..0, 0) } else { (low..high, (start + (low * stride) as isize) as usize) }
 }
 
+/// Copies a row. Rows of images are short, and a call to copy one takes longer than its elements: two pieces of fixed length that
+/// overlap do not need it.
+#[inline(always)]
+fn copy_row(from: &[f32], to: &mut [f32]) {
+    #[inline(always)]
+    fn ends<const N: usize>(from: &[f32], to: &mut [f32]) {
+        to[..N].copy_from_slice(&from[..N]);
+        let last = to.len() - N;
+        to[last..].copy_from_slice(&from[last..]);
+    }
+    let from = &from[..to.len()];
+    match to.len() {
+        0..4 => to.iter_mut().zip(from).for_each(|(to, from)| *to = *from),
+        4..8 => ends::<4>(from, to),
+        8..16 => ends::<8>(from, to),
+        16..=32 => ends::<16>(from, to),
+        _ => to.copy_from_slice(from),
+    }
+}
+
 /// Copies every `stride`-th element, starting with the first.
+#[inline(always)]
 fn gather(from: &[f32], stride: usize, to: &mut [f32]) {
+    if stride == 1 {
+        return copy_row(from, to);
+    }
     let Some((last, others)) = to.split_last_mut() else { return };
     match stride {
-        1 => return to.copy_from_slice(&from[..to.len()]),
         2 => others.iter_mut().zip(from.as_chunks::<2>().0).for_each(|(to, from)| *to = from[0]),
         _ => others.iter_mut().zip(from.chunks_exact(stride)).for_each(|(to, from)| *to = from[0]),
     }
@@ -477,11 +500,15 @@ struct Turned<'a> {
 
 impl Side for Turned<'_> {
     fn pack<const W: usize>(&self, lanes: Range<usize>, k: Range<usize>, out: &mut [f32]) {
-        out.fill(0.0);
-        for (i, lane) in lanes.enumerate() {
-            for (out, k) in out.chunks_exact_mut(W).zip(k.clone()) {
-                let (outer, tap) = (k / self.taps, k % self.taps);
-                out[i] = self.data[(outer * self.inner + lane) * self.taps + self.taps - 1 - tap];
+        let (mut outer, mut tap) = (k.start / self.taps, k.start % self.taps);
+        for out in out.chunks_exact_mut(W).take(k.len()) {
+            let from = &self.data[outer * self.inner * self.taps + self.taps - 1 - tap..];
+            let (out, rest) = out.split_at_mut(lanes.len());
+            out.iter_mut().zip(lanes.clone()).for_each(|(out, lane)| *out = from[lane * self.taps]);
+            rest.fill(0.0);
+            tap += 1;
+            if tap == self.taps {
+                (outer, tap) = (outer + 1, 0);
             }
         }
     }

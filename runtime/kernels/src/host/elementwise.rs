@@ -604,8 +604,11 @@ mod tests {
         let x: Vec<f32> = (0..n).map(|i| (i as f32 - 40.0) * 0.173).collect();
         let mut y = vec![0.0_f32; n];
         let x: &[u8] = bytemuck::cast_slice(&x);
-        let io = Io::new(&[x, x][..operands], &mut [bytemuck::cast_slice_mut(&mut y)], &mut []);
-        prepare(&spec).unwrap().run(io, StepContext::default());
+        let kernel = prepare(&spec).unwrap();
+        kernel.run(
+            Io::new(&[x, x][..operands], &mut [bytemuck::cast_slice_mut(&mut y)], &mut []),
+            StepContext::default(),
+        );
         y.into_iter().map(f32::to_bits).collect()
     }
 
