@@ -250,10 +250,9 @@ pub(crate) fn batch(spec: &Spec<'_>) -> Made {
         if rows.inner == 1 {
             column_blocks(y, rows.axis, |start, first, y| {
                 let width = COLUMNS.min(rows.axis - first);
-                let mut of_columns = [[0.0; COLUMNS]; 2];
-                for i in 0..width {
-                    [of_columns[0][i], of_columns[1][i]] = factors(first + i);
-                }
+                let of_columns: [[f32; 2]; COLUMNS] =
+                    std::array::from_fn(|i| if i < width { factors(first + i) } else { [0.0; 2] });
+                let of_columns = [0, 1].map(|k| of_columns.map(|factors| factors[k]));
                 scaled_columns(&x[start + first..][..y.len()], y, rows.axis, &of_columns, width);
             });
         } else if rows.inner > 0 {
@@ -326,11 +325,9 @@ pub(crate) fn batch_grad(spec: &Spec<'_>) -> Made {
         if rows.inner == 1 {
             column_blocks(dx, rows.axis, |start, first, dx| {
                 let width = COLUMNS.min(rows.axis - first);
-                let mut k = [[0.0; COLUMNS]; 4];
-                for i in 0..width {
-                    let Linear { a, b, d, mean } = linear(first + i);
-                    [k[0][i], k[1][i], k[2][i], k[3][i]] = [a, b, d, mean];
-                }
+                let of = |i: usize| if i < width { linear(first + i) } else { Linear::default() };
+                let k: [Linear; COLUMNS] = std::array::from_fn(of);
+                let k = [k.map(|k| k.a), k.map(|k| k.b), k.map(|k| k.d), k.map(|k| k.mean)];
                 let at = start + first..start + first + dx.len();
                 scaled_gradient_columns(&dy[at.clone()], &x[at], dx, rows.axis, &k, width);
             });
