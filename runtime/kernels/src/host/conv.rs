@@ -700,3 +700,37 @@ pub(crate) fn conv_transpose_grad(spec: &Spec<'_>) -> Made {
     let weights = if wants[1] { conv.weights_workspace() } else { 0 };
     Ok(kernel.with_workspace::<f32>(forward.max(weights)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_every_length_are_copied() {
+        let from: Vec<f32> = (0..100).map(|i| i as f32).collect();
+        for stride in 1..4 {
+            for n in 0..33 {
+                let mut to = vec![-1.0; n + 1];
+                gather(&from[3..], stride, &mut to[..n]);
+                let expected: Vec<f32> = (0..n).map(|i| from[3 + i * stride]).chain([-1.0]).collect();
+                assert_eq!(to, expected, "{n} elements, stride {stride}");
+            }
+        }
+    }
+
+    #[test]
+    fn reversed_weights_are_packed_from_any_place_on() {
+        let (outer, inner, taps) = (5, 11, 6);
+        let data: Vec<f32> = (0..outer * inner * taps).map(|i| i as f32).collect();
+        let side = Turned { data: &data, inner, taps };
+        for (lanes, k) in [(0..8, 0..30), (8..11, 0..30), (0..8, 7..20), (3..11, 29..30)] {
+            let mut out = vec![-1.0; 8 * k.len()];
+            side.pack::<8>(lanes.clone(), k.clone(), &mut out);
+            for (out, k) in out.chunks(8).zip(k) {
+                let at = |lane: usize| data[(k / taps * inner + lane) * taps + taps - 1 - k % taps];
+                let expected: Vec<f32> = (0..8).map(|i| lanes.clone().nth(i).map_or(0.0, at)).collect();
+                assert_eq!(out, expected);
+            }
+        }
+    }
+}

@@ -552,3 +552,54 @@ fn grouped(spec: &Spec<'_>, rows: Rows, groups: usize, size: usize) -> Made {
         });
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vector::tests::each_form;
+
+    fn numbers(n: usize, seed: usize) -> Vec<f32> {
+        (0..n).map(|i| ((i * 7919 + seed * 31) % 201) as f32 / 50.0 - 2.0).collect()
+    }
+
+    #[test]
+    fn columns_have_the_sums_of_their_elements_in_every_form() {
+        for (outer, axis) in [(1, 1), (5, 63), (40, 64), (7, 65), (3, 200), (0, 3)] {
+            let (x, dy, means) = (numbers(outer * axis, 1), numbers(outer * axis, 2), numbers(axis, 3));
+            let rows = Rows { outer, axis, inner: 1 };
+            for first in (0..axis).step_by(COLUMNS) {
+                let width = COLUMNS.min(axis - first);
+                let sums = || {
+                    let (x, dy) = (x.get(first..).unwrap_or(&[]), dy.get(first..).unwrap_or(&[]));
+                    let (totals, two) = (
+                        column_totals(x, axis, width),
+                        column_two_sums(dy, x, axis, &means[first..][..width]),
+                    );
+                    (totals, column_squares(x, axis, width, &[0.5; COLUMNS]), two)
+                };
+                for (form, (totals, squares, [level, product])) in each_form(sums) {
+                    for i in 0..width {
+                        let sum = |f: &dyn Fn(f32, f32) -> f32| -> f64 {
+                            (0..outer)
+                                .map(|row| row * axis + first + i)
+                                .map(|at| f64::from(f(x[at], dy[at])))
+                                .sum()
+                        };
+                        let mean = means[first + i];
+                        let expected = [
+                            sum(&|x, _| x),
+                            sum(&|x, _| (x - 0.5) * (x - 0.5)),
+                            sum(&|_, dy| dy),
+                            sum(&|x, dy| dy * (x - mean)),
+                        ];
+                        assert_eq!(
+                            [totals[i], squares[i], level[i], product[i]],
+                            expected,
+                            "{rows:?}, {form:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
