@@ -19,7 +19,9 @@ macro_rules! stored_as_is {
     ($($t:ty)*) => { $(
         impl Stored for $t {
             type Math = $t;
+            #[inline(always)]
             fn read(self) -> $t { self }
+            #[inline(always)]
             fn write(value: $t) -> $t { value }
             fn direct(elements: &[$t]) -> Option<&[$t]> { Some(elements) }
             fn direct_mut(elements: &mut [$t]) -> Option<&mut [$t]> { Some(elements) }
@@ -91,6 +93,8 @@ pub(crate) trait Number: Pod + Send + Sync + PartialOrd {
     /// The least value: the start of a maximum.
     const LEAST: Self;
     const LARGEST: Self;
+    /// Whether loops are compiled for wider vectors, too.
+    const IS_VECTORIZED: bool;
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
@@ -110,29 +114,42 @@ pub(crate) trait Number: Pod + Send + Sync + PartialOrd {
 }
 
 macro_rules! float_number {
-    ($($t:ident)*) => { $(
+    ($($t:ident $vectorized:literal)*) => { $(
         impl Number for $t {
             const ZERO: $t = 0.0;
             const ONE: $t = 1.0;
             const LEAST: $t = $t::NEG_INFINITY;
             const LARGEST: $t = $t::INFINITY;
+            const IS_VECTORIZED: bool = $vectorized;
+            #[inline(always)]
             fn plus(self, other: $t) -> $t { self + other }
+            #[inline(always)]
             fn minus(self, other: $t) -> $t { self - other }
+            #[inline(always)]
             fn times(self, other: $t) -> $t { self * other }
+            #[inline(always)]
             fn over(self, other: $t) -> $t { self / other }
+            #[inline(always)]
             fn magnitude(self) -> $t { self.abs() }
+            #[inline(always)]
             fn to_power(self, exponent: f64) -> $t { self.powf(exponent as $t) }
+            #[inline(always)]
             fn rest(self, other: $t) -> $t { self % other }
+            #[inline(always)]
             fn signed_as(self, other: $t) -> $t { self.copysign(other) }
+            #[inline(always)]
             fn of_f64(value: f64) -> $t { value as $t }
+            #[inline(always)]
             fn to_f64(self) -> f64 { f64::from(self) }
+            #[inline(always)]
             fn larger(self, other: $t) -> $t { if self >= other || self.is_nan() { self } else { other } }
+            #[inline(always)]
             fn smaller(self, other: $t) -> $t { if self <= other || self.is_nan() { self } else { other } }
         }
     )* };
 }
 
-float_number!(f32 f64);
+float_number!(f32 true f64 false);
 
 macro_rules! integer_number {
     (|$x:ident| $magnitude:expr; $($t:ident)*) => { $(
@@ -141,6 +158,7 @@ macro_rules! integer_number {
             const ONE: $t = 1;
             const LEAST: $t = $t::MIN;
             const LARGEST: $t = $t::MAX;
+            const IS_VECTORIZED: bool = false;
             fn plus(self, other: $t) -> $t { self.wrapping_add(other) }
             fn minus(self, other: $t) -> $t { self.wrapping_sub(other) }
             fn times(self, other: $t) -> $t { self.wrapping_mul(other) }

@@ -36,6 +36,7 @@ pub mod meaning;
 pub mod short;
 pub mod spec;
 pub mod table;
+mod vector;
 
 pub use kernel::{Io, Kernel, StepContext};
 pub use spec::{Operand, PrepareError, Spec};

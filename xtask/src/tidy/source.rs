@@ -19,6 +19,7 @@ const UNSAFE: &[&str] = &[
     "runtime/cuda/src/measure.rs",
     "runtime/cuda/src/session.rs",
     "runtime/kernels/src/gemm/x86.rs",
+    "runtime/kernels/src/vector.rs",
     "runtime/src/host.rs",
     "runtime/src/pages.rs",
     "runtime/cuda/tests/support/shim.rs",

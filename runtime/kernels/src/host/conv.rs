@@ -346,11 +346,34 @@ fn meeting(window: &SlidingWindow, first: usize, n: usize, tap: usize) -> (Range
     if high <= low { (0..0, 0) } else { (low..high, (start + (low * stride) as isize) as usize) }
 }
 
+/// Copies a row. Rows of images are short, and a call to copy one takes longer than its elements: two pieces of fixed length that
+/// overlap do not need it.
+#[inline(always)]
+fn copy_row(from: &[f32], to: &mut [f32]) {
+    #[inline(always)]
+    fn ends<const N: usize>(from: &[f32], to: &mut [f32]) {
+        to[..N].copy_from_slice(&from[..N]);
+        let last = to.len() - N;
+        to[last..].copy_from_slice(&from[last..]);
+    }
+    let from = &from[..to.len()];
+    match to.len() {
+        0..4 => to.iter_mut().zip(from).for_each(|(to, from)| *to = *from),
+        4..8 => ends::<4>(from, to),
+        8..16 => ends::<8>(from, to),
+        16..=32 => ends::<16>(from, to),
+        _ => to.copy_from_slice(from),
+    }
+}
+
 /// Copies every `stride`-th element, starting with the first.
+#[inline(always)]
 fn gather(from: &[f32], stride: usize, to: &mut [f32]) {
+    if stride == 1 {
+        return copy_row(from, to);
+    }
     let Some((last, others)) = to.split_last_mut() else { return };
     match stride {
-        1 => return to.copy_from_slice(&from[..to.len()]),
         2 => others.iter_mut().zip(from.as_chunks::<2>().0).for_each(|(to, from)| *to = from[0]),
         _ => others.iter_mut().zip(from.chunks_exact(stride)).for_each(|(to, from)| *to = from[0]),
     }
@@ -477,11 +500,15 @@ struct Turned<'a> {
 
 impl Side for Turned<'_> {
     fn pack<const W: usize>(&self, lanes: Range<usize>, k: Range<usize>, out: &mut [f32]) {
-        out.fill(0.0);
-        for (i, lane) in lanes.enumerate() {
-            for (out, k) in out.chunks_exact_mut(W).zip(k.clone()) {
-                let (outer, tap) = (k / self.taps, k % self.taps);
-                out[i] = self.data[(outer * self.inner + lane) * self.taps + self.taps - 1 - tap];
+        let (mut outer, mut tap) = (k.start / self.taps, k.start % self.taps);
+        for out in out.chunks_exact_mut(W).take(k.len()) {
+            let from = &self.data[outer * self.inner * self.taps + self.taps - 1 - tap..];
+            let (out, rest) = out.split_at_mut(lanes.len());
+            out.iter_mut().zip(lanes.clone()).for_each(|(out, lane)| *out = from[lane * self.taps]);
+            rest.fill(0.0);
+            tap += 1;
+            if tap == self.taps {
+                (outer, tap) = (outer + 1, 0);
             }
         }
     }
@@ -672,4 +699,38 @@ pub(crate) fn conv_transpose_grad(spec: &Spec<'_>) -> Made {
     let forward = if wants[0] { conv.forward_workspace() } else { 0 };
     let weights = if wants[1] { conv.weights_workspace() } else { 0 };
     Ok(kernel.with_workspace::<f32>(forward.max(weights)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_every_length_are_copied() {
+        let from: Vec<f32> = (0..100).map(|i| i as f32).collect();
+        for stride in 1..4 {
+            for n in 0..33 {
+                let mut to = vec![-1.0; n + 1];
+                gather(&from[3..], stride, &mut to[..n]);
+                let expected: Vec<f32> = (0..n).map(|i| from[3 + i * stride]).chain([-1.0]).collect();
+                assert_eq!(to, expected, "{n} elements, stride {stride}");
+            }
+        }
+    }
+
+    #[test]
+    fn reversed_weights_are_packed_from_any_place_on() {
+        let (outer, inner, taps) = (5, 11, 6);
+        let data: Vec<f32> = (0..outer * inner * taps).map(|i| i as f32).collect();
+        let side = Turned { data: &data, inner, taps };
+        for (lanes, k) in [(0..8, 0..30), (8..11, 0..30), (0..8, 7..20), (3..11, 29..30)] {
+            let mut out = vec![-1.0; 8 * k.len()];
+            side.pack::<8>(lanes.clone(), k.clone(), &mut out);
+            for (out, k) in out.chunks(8).zip(k) {
+                let at = |lane: usize| data[(k / taps * inner + lane) * taps + taps - 1 - k % taps];
+                let expected: Vec<f32> = (0..8).map(|i| lanes.clone().nth(i).map_or(0.0, at)).collect();
+                assert_eq!(out, expected);
+            }
+        }
+    }
 }

@@ -7,6 +7,7 @@ use crate::kernel::{Io, Kernel};
 use crate::math::Real;
 use crate::meaning::{Broadcast, count};
 use crate::spec::{Spec, SpecError, refuse};
+use crate::vector::vectorized;
 
 /// Defines constructors, one per operator: its operands, and the result's element as an expression of theirs.
 ///
@@ -32,13 +33,16 @@ macro_rules! elementwise {
     (@each float $x:tt $p:tt $out:tt $body:expr) => { elementwise!(@each Real, $x $p $out $body); };
     (@each number $x:tt $p:tt $out:tt $body:expr) => { elementwise!(@each Number, $x $p $out $body); };
     (@each $bound:ident, [$($x:ident),+] [$($p:ident)?] [$($out:ident)?] $body:expr) => {
-        fn each<M: $bound>([$($x),+]: [&[M]; K], _p: &Parameters, out: &mut [elementwise!(@out M $($out)?)]) {
-            $(let $p = _p;)?
-            let n = out.len();
-            $(let $x = &$x[..n];)+
-            for i in 0..n {
-                $(let $x = $x[i];)+
-                out[i] = $body;
+        vectorized! {
+            if M::IS_VECTORIZED;
+            fn each<M: $bound>(x: [&[M]; K], _p: &Parameters, out: &mut [elementwise!(@out M $($out)?)]) {
+                $(let $p = _p;)?
+                let n = out.len();
+                let [$($x),+] = x.map(|x| &x[..n]);
+                for i in 0..n {
+                    $(let $x = $x[i];)+
+                    out[i] = $body;
+                }
             }
         }
     };
@@ -58,55 +62,52 @@ pub fn alpha_and(spec: &Spec<'_>, alpha: f32, other: &str, default: f32) -> Resu
     Ok([f64::from(spec.float("alpha", alpha)?), f64::from(spec.float(other, default)?), 0.0])
 }
 
-/// The density of the normal distribution at x.
-#[inline]
-fn density<M: Real>(x: M) -> M {
-    M::of(0.398_942_280_401_432_7) * (x * x * M::of(-0.5)).exp()
-}
-
-/// The distribution function of the normal distribution at x.
-#[inline]
-fn normal<M: Real>(x: M) -> M {
-    M::of(0.5) * (M::ONE + (x * M::of(std::f64::consts::FRAC_1_SQRT_2)).erf())
-}
-
 /// x · Φ(x) (Hendrycks, Gimpel, *Gaussian Error Linear Units*, arXiv:1606.08415).
-#[inline]
+#[inline(always)]
 fn gelu<M: Real>(x: M) -> M {
-    x * normal(x)
+    x * x.normal().0
 }
 
-#[inline]
+#[inline(always)]
 fn gelu_slope<M: Real>(x: M) -> M {
-    normal(x) + x * density(x)
+    let (below, density) = x.normal();
+    below + x * M::of(0.398_942_280_401_432_7) * density
 }
 
 const ROOT_2_OVER_PI: f64 = 0.797_884_560_802_865_4;
 const CUBIC: f64 = 0.044_715;
 
-/// The approximation of GELU by a hyperbolic tangent (section 2 of the same paper).
-#[inline]
+/// The approximation of GELU by a hyperbolic tangent (section 2 of the same paper). (1 + tanh y) / 2 is the sigmoid of 2y, which
+/// keeps its digits where y is negative.
+#[inline(always)]
 fn fast_gelu<M: Real>(x: M) -> M {
-    let inner = M::of(ROOT_2_OVER_PI) * (x + M::of(CUBIC) * x * x * x);
-    M::of(0.5) * x * (M::ONE + inner.tanh())
+    x * twice_inner(x).sigmoid()
 }
 
-#[inline]
+#[inline(always)]
+fn twice_inner<M: Real>(x: M) -> M {
+    x * (M::of(2.0 * ROOT_2_OVER_PI) + M::of(2.0 * ROOT_2_OVER_PI * CUBIC) * (x * x))
+}
+
+#[inline(always)]
 fn fast_gelu_slope<M: Real>(x: M) -> M {
-    let inner = M::of(ROOT_2_OVER_PI) * (x + M::of(CUBIC) * x * x * x);
-    let t = inner.tanh();
-    let slope = M::of(ROOT_2_OVER_PI) * (M::ONE + M::of(3.0 * CUBIC) * x * x);
-    M::of(0.5) * (M::ONE + t) + M::of(0.5) * x * (M::ONE - t * t) * slope
+    let y = twice_inner(x);
+    let e = (-y.magnitude()).exp();
+    let larger = M::ONE / (M::ONE + e);
+    let smaller = e * larger;
+    let below = if y < M::ZERO { smaller } else { larger };
+    let slope = M::of(2.0 * ROOT_2_OVER_PI) + M::of(6.0 * ROOT_2_OVER_PI * CUBIC) * (x * x);
+    below + x * slope * (larger * smaller)
 }
 
 /// ln(1 + eˣ), without overflow.
-#[inline]
+#[inline(always)]
 fn softplus<M: Real>(x: M) -> M {
     x.larger(M::ZERO) + (M::ONE + (-x.magnitude()).exp()).ln()
 }
 
 /// x to the power y; the most frequent exponents are multiplied out.
-#[inline]
+#[inline(always)]
 fn power<M: Number>(x: M, y: f64) -> M {
     match y {
         2.0 => x.times(x),
@@ -160,6 +161,7 @@ elementwise! {
     float tanh_gelu(x) = fast_gelu(x);
     float quick_gelu(x; p = |s| alpha(s, 1.702)) = x * (M::of(p[0]) * x).sigmoid();
     float bias_gelu(x, bias) = gelu(x + bias);
+    float bias_fast_gelu(x, bias) = fast_gelu(x + bias);
     float is_nan(x) -> bool = u8::from(x.is_not_a_number());
     float is_inf(x; p = infinities) -> bool
         = u8::from((p[0] != 0.0 && x == M::LARGEST) || (p[1] != 0.0 && x == M::LEAST));
@@ -193,7 +195,7 @@ elementwise! {
 }
 
 /// `Mod`: the remainder with the sign of the divisor, or of the dividend if `fmod` is set.
-#[inline]
+#[inline(always)]
 fn modulo<M: Number>(a: M, b: M, of_dividend: bool) -> M {
     let rest = a.rest(b);
     match rest == M::ZERO {
@@ -221,16 +223,7 @@ pub(crate) fn onnx_gelu(spec: &Spec<'_>) -> Made {
 
 /// `FastGelu`, with or without a bias.
 pub(crate) fn fast_gelu_with_bias(spec: &Spec<'_>) -> Made {
-    fn biased<M: Real>([x, bias]: [&[M]; 2], _: &Parameters, out: &mut [M]) {
-        out.iter_mut().zip(x).zip(bias).for_each(|((o, &x), &b)| *o = fast_gelu(x + b));
-    }
-    if spec.has(1) {
-        dispatch!(float spec.element(0)?, T => {
-            each::kernel::<T, T, 2>(spec, [0.0; 3], biased::<<T as Stored>::Math>)
-        })
-    } else {
-        tanh_gelu(spec)
-    }
+    if spec.has(1) { bias_fast_gelu(spec) } else { tanh_gelu(spec) }
 }
 
 /// `FastGeluGrad`: normally without a bias.
@@ -241,8 +234,14 @@ pub(crate) fn fast_gelu_gradient(spec: &Spec<'_>) -> Made {
 macro_rules! folds {
     ($($name:ident($a:ident, $b:ident) = $body:expr;)*) => { $(
         pub(crate) fn $name(spec: &Spec<'_>) -> Made {
-            fn step<M: Number>(sum: &mut [M], x: &[M]) {
-                sum.iter_mut().zip(x).for_each(|(sum, &$b)| { let $a = *sum; *sum = $body; });
+            vectorized! {
+                if M::IS_VECTORIZED;
+                fn step<M: Number>(sum: &mut [M], x: &[M]) {
+                    for (sum, &$b) in sum.iter_mut().zip(x) {
+                        let $a = *sum;
+                        *sum = $body;
+                    }
+                }
             }
             dispatch!(number spec.element(0)?, T => each::fold::<T>(spec, step::<<T as Stored>::Math>, None))
         }
@@ -257,8 +256,11 @@ folds! {
 
 /// `Mean` of any number of operands.
 pub(crate) fn mean(spec: &Spec<'_>) -> Made {
-    fn step<M: Real>(sum: &mut [M], x: &[M]) {
-        sum.iter_mut().zip(x).for_each(|(sum, &x)| *sum = *sum + x);
+    vectorized! {
+        if M::IS_VECTORIZED;
+        fn step<M: Real>(sum: &mut [M], x: &[M]) {
+            sum.iter_mut().zip(x).for_each(|(sum, &x)| *sum = *sum + x);
+        }
     }
     fn finish<M: Real>(sum: &mut [M], count: usize) {
         sum.iter_mut().for_each(|sum| *sum = *sum / M::of(count as f64));
@@ -581,4 +583,59 @@ pub(crate) fn div_grad(spec: &Spec<'_>) -> Made {
             }
         }
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use lmsc_ir::{Graph, Storages};
+
+    use super::*;
+    use crate::vector::tests::each_form;
+    use crate::{StepContext, prepare};
+
+    /// The bits of an operator's result for the first `n` of some numbers, all of whose operands are these numbers.
+    fn bits(op: &str, operands: usize, n: usize) -> Vec<u32> {
+        let names = ["a", "b"][..operands].join(", ");
+        let typed =
+            ["a", "b"][..operands].iter().map(|x| format!("float[{n}] {x}")).collect::<Vec<_>>().join(", ");
+        let text = format!("g ({typed}) => (float[{n}] y) {{ [n] float[{n}] y = {op}({names}) }}");
+        let graph = Graph::parse(&text).unwrap();
+        let spec = Spec::of(&graph, &Storages::of(&graph), graph.order()[0], |_| None);
+        let x: Vec<f32> = (0..n).map(|i| (i as f32 - 40.0) * 0.173).collect();
+        let mut y = vec![0.0_f32; n];
+        let x: &[u8] = bytemuck::cast_slice(&x);
+        let kernel = prepare(&spec).unwrap();
+        kernel.run(
+            Io::new(&[x, x][..operands], &mut [bytemuck::cast_slice_mut(&mut y)], &mut []),
+            StepContext::default(),
+        );
+        y.into_iter().map(f32::to_bits).collect()
+    }
+
+    #[test]
+    fn bits_depend_neither_on_vectors_nor_on_neighbours() {
+        for op in [
+            "Exp",
+            "Log",
+            "Tanh",
+            "Erf",
+            "Sigmoid",
+            "Softplus",
+            "Gelu",
+            "com.microsoft.FastGelu",
+            "Mul",
+            "Add",
+        ]
+        .into_iter()
+        .chain(["com.microsoft.GeluGrad", "com.microsoft.FastGeluGrad", "com.microsoft.SigmoidGrad"])
+        {
+            let operands = if op.ends_with("Grad") || op == "Mul" || op == "Add" { 2 } else { 1 };
+            let expected = bits(op, operands, 83);
+            for n in [1, 7, 15, 16, 33, 64, 83] {
+                for (form, found) in each_form(|| bits(op, operands, n)) {
+                    assert_eq!(found, expected[..n], "{op} of {n} elements, {form:?}");
+                }
+            }
+        }
+    }
 }

@@ -9,6 +9,7 @@ use crate::element::{Stored, dispatch};
 use crate::kernel::{Io, Kernel};
 use crate::math::exp;
 use crate::spec::{Spec, SpecError, refuse};
+use crate::vector::vectorized;
 
 /// How the losses of all labels are combined.
 #[derive(Clone, Copy, PartialEq)]
@@ -244,7 +245,7 @@ fn gradient<T: Stored<Math = f32>>(spec: &Spec<'_>, loss: Loss) -> Made {
                 let d = if total == Total::Each { dloss[row] } else { dloss[0] };
                 let scale = if divisor == 0.0 { 0.0 } else { d.read() * weight / divisor };
                 if positions == 1 {
-                    out.iter_mut().zip(log).for_each(|(o, l)| *o = T::write(exp(l.read()) * scale));
+                    scaled_exponentials(log, out, scale);
                 } else {
                     (0..classes).for_each(|c| {
                         out[c * positions + p] = T::write(exp(log[c * positions + p].read()) * scale);
@@ -256,6 +257,13 @@ fn gradient<T: Stored<Math = f32>>(spec: &Spec<'_>, loss: Loss) -> Made {
         });
     })
     .checked(move |operands| loss.check(operands)))
+}
+
+vectorized! {
+    /// `out` = exp(x) · factor.
+    fn scaled_exponentials<T: Stored<Math = f32>>(x: &[T], out: &mut [T], factor: f32) {
+        out.iter_mut().zip(x).for_each(|(o, x)| *o = T::write(exp(x.read()) * factor));
+    }
 }
 
 /// `NegativeLogLikelihoodLoss(log-probabilities, labels, weights) → loss`.

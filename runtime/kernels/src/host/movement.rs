@@ -36,6 +36,12 @@ pub(super) fn run<T: Pod + Send + Sync>(plan: &Strided, source: &[T], target: &m
         let n = plan.len();
         return copy(&source[plan.from..plan.from + n], &mut target[plan.to..plan.to + n]);
     }
+    if let ([n], [step], [1]) = (&plan.dims[..], &plan.source[..], &plan.target[..]) {
+        super::each::parts(&mut target[plan.to..plan.to + n], |start, target| {
+            nest(&[target.len()], &[*step], &[1], source, from + start as isize * step, target, 0);
+        });
+        return;
+    }
     let inner: isize =
         plan.dims[1..].iter().zip(&plan.target[1..]).map(|(&d, &t)| (d as isize - 1) * t).sum();
     let apart = plan.dims.len() <= RANK && plan.target[0] > inner && plan.target[1..].iter().all(|&t| t >= 0);

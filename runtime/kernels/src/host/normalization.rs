@@ -2,11 +2,11 @@
 
 use rayon::prelude::*;
 
-use super::softmax::sum;
 use super::{Made, least};
 use crate::kernel::{Io, Kernel};
 use crate::meaning::Rows;
 use crate::spec::{Spec, SpecError, refuse};
+use crate::vector::{sums, vectorized};
 
 /// Batch, channels and elements of a channel's plane.
 pub fn channels(spec: &Spec<'_>, operand: usize) -> Result<Rows, SpecError> {
@@ -17,20 +17,163 @@ pub fn channels(spec: &Spec<'_>, operand: usize) -> Result<Rows, SpecError> {
     Ok(Rows::at(&dims, 1))
 }
 
+vectorized! {
+    /// Σ x.
+    fn total(x: &[f32]) -> f64 {
+        let [total] = sums([x], |x| x);
+        total
+    }
+}
+
+vectorized! {
+    /// Σ (x - about)².
+    fn squares(x: &[f32], about: f32) -> f64 {
+        let [squares] = sums([x], |[x]| [(x - about) * (x - about)]);
+        squares
+    }
+}
+
+vectorized! {
+    /// Σ dy and Σ dy · (x - mean).
+    fn two_sums(dy: &[f32], x: &[f32], mean: f32) -> [f64; 2] {
+        sums([dy, x], |[dy, x]| [dy, dy * (x - mean)])
+    }
+}
+
+vectorized! {
+    /// y = x · factor + shift.
+    fn scaled(x: &[f32], y: &mut [f32], factor: f32, shift: f32) {
+        y.iter_mut().zip(x).for_each(|(y, &x)| *y = x * factor + shift);
+    }
+}
+
+vectorized! {
+    /// y = (x - mean) · factor + shift.
+    fn normalized(x: &[f32], y: &mut [f32], k: [f32; 3]) {
+        let [mean, factor, shift] = k;
+        y.iter_mut().zip(x).for_each(|(y, &x)| *y = (x - mean) * factor + shift);
+    }
+}
+
+vectorized! {
+    /// dx = (a · dy + d) + b · (x - mean).
+    fn scaled_gradient(dy: &[f32], x: &[f32], dx: &mut [f32], k: Linear) {
+        let Linear { a, b, d, mean } = k;
+        let each = dx.iter_mut().zip(dy).zip(x);
+        each.for_each(|((dx, &dy), &x)| *dx = (a * dy + d) + b * (x - mean));
+    }
+}
+
+/// The gradient of a normalized element, as a linear function of dy and x.
+#[derive(Clone, Copy, Default)]
+struct Linear {
+    a: f32,
+    b: f32,
+    d: f32,
+    mean: f32,
+}
+
 /// Mean and biased variance of all elements of the planes.
 fn statistics<'a>(planes: impl Iterator<Item = &'a [f32]> + Clone) -> (f64, f64) {
     let count: usize = planes.clone().map(<[f32]>::len).sum();
-    let mean = planes.clone().map(|x| sum(x.len(), |i| x[i])).sum::<f64>() / count as f64;
+    let mean = planes.clone().map(total).sum::<f64>() / count as f64;
     let about = mean as f32;
-    // Deviations are taken from the rounded mean; the effect of the rounding is subtracted afterwards.
-    let squares: f64 = planes.map(|x| sum(x.len(), |i| (x[i] - about) * (x[i] - about))).sum();
-    let off = mean - f64::from(about);
-    (mean, (squares / count as f64 - off * off).max(0.0))
+    (mean, variance(planes.map(|x| squares(x, about)).sum(), count, mean))
+}
+
+/// The variance of `count` elements, from the squares of their deviations from the mean as it is rounded to 32 bits: the effect of
+/// the rounding is subtracted.
+fn variance(squares: f64, count: usize, mean: f64) -> f64 {
+    let off = mean - f64::from(mean as f32);
+    (squares / count as f64 - off * off).max(0.0)
+}
+
+/// Columns of a matrix that are normalized together: the channels of [`channels`] whose planes are single elements.
+const COLUMNS: usize = 64;
+
+vectorized! {
+    /// The sums of each column, `width` columns of a matrix with rows of `row` elements.
+    fn column_totals(x: &[f32], row: usize, width: usize) -> [f64; COLUMNS] {
+        let mut totals = [0.0; COLUMNS];
+        for x in x.chunks(row) {
+            totals.iter_mut().zip(&x[..width]).for_each(|(total, &x)| *total += f64::from(x));
+        }
+        totals
+    }
+}
+
+vectorized! {
+    /// Of each column, the squares of its deviations from `about`.
+    fn column_squares(x: &[f32], row: usize, width: usize, about: &[f32; COLUMNS]) -> [f64; COLUMNS] {
+        let mut squares = [0.0; COLUMNS];
+        for x in x.chunks(row) {
+            let each = squares.iter_mut().zip(&x[..width]).zip(about);
+            each.for_each(|((square, &x), &about)| *square += f64::from((x - about) * (x - about)));
+        }
+        squares
+    }
+}
+
+vectorized! {
+    /// Of each column, Σ dy and Σ dy · (x - mean).
+    fn column_two_sums(dy: &[f32], x: &[f32], row: usize, mean: &[f32]) -> [[f64; COLUMNS]; 2] {
+        let [mut totals, mut products] = [[0.0; COLUMNS]; 2];
+        for (dy, x) in dy.chunks(row).zip(x.chunks(row)) {
+            let each = totals.iter_mut().zip(&mut products).zip(dy.iter().zip(x).zip(mean));
+            each.for_each(|((total, product), ((&dy, &x), &mean))| {
+                *total += f64::from(dy);
+                *product += f64::from(dy * (x - mean));
+            });
+        }
+        [totals, products]
+    }
+}
+
+vectorized! {
+    /// Writes y = x · factor + shift for some columns of a matrix; both begin at the first of them.
+    fn scaled_columns(x: &[f32], y: &mut [f32], row: usize, factors: &[[f32; COLUMNS]; 2], width: usize) {
+        let [factors, shifts] = factors;
+        for (y, x) in y.chunks_mut(row).zip(x.chunks(row)) {
+            let each = y[..width].iter_mut().zip(&x[..width]).zip(factors.iter().zip(shifts));
+            each.for_each(|((y, &x), (&factor, &shift))| *y = x * factor + shift);
+        }
+    }
+}
+
+vectorized! {
+    /// Writes dx = (a · dy + d) + b · (x - mean) for some columns of a matrix; all begin at the first of them.
+    fn scaled_gradient_columns(dy: &[f32], x: &[f32], dx: &mut [f32], row: usize, k: &[[f32; COLUMNS]; 4], width: usize) {
+        let [a, b, d, mean] = k;
+        for ((dx, dy), x) in dx.chunks_mut(row).zip(dy.chunks(row)).zip(x.chunks(row)) {
+            let (dx, dy, x) = (&mut dx[..width], &dy[..width], &x[..width]);
+            let each = dx.iter_mut().zip(dy.iter().zip(x)).zip(a.iter().zip(b).zip(d.iter().zip(mean)));
+            each.for_each(|((dx, (&dy, &x)), ((a, b), (d, mean)))| *dx = (a * dy + d) + b * (x - mean));
+        }
+    }
+}
+
+/// Calls `f(first, elements)` for the rows of each part of a matrix, and for each block of columns in it: `first` is the block's
+/// first column, and `elements` begin at it. All calls with the rows of one part are made by one thread.
+fn column_blocks(out: &mut [f32], row: usize, f: impl Fn(usize, usize, &mut [f32]) + Sync) {
+    let rows = least(row);
+    out.par_chunks_mut((rows * row).max(1)).enumerate().for_each(|(part, out)| {
+        for first in (0..row).step_by(COLUMNS) {
+            f(part * rows * row, first, &mut out[first..]);
+        }
+    });
 }
 
 /// The planes of one channel.
 fn planes(x: &[f32], rows: Rows, channel: usize) -> impl Iterator<Item = &[f32]> + Clone {
     x.chunks_exact((rows.axis * rows.inner).max(1)).map(move |x| &x[channel * rows.inner..][..rows.inner])
+}
+
+/// Mean and biased variance of `width` columns of a matrix, from the first one on.
+fn column_statistics(x: &[f32], rows: Rows, first: usize, width: usize) -> [(f64, f64); COLUMNS] {
+    let x = x.get(first..).unwrap_or(&[]);
+    let means = column_totals(x, rows.axis, width).map(|total| total / rows.outer as f64);
+    let squares = column_squares(x, rows.axis, width, &means.map(|mean| mean as f32));
+    std::array::from_fn(|i| (means[i], variance(squares[i], rows.outer, means[i])))
 }
 
 /// Whether a `BatchNormalization` normalizes by the statistics of the batch: before version 14 of ONNX indicated by the presence
@@ -82,24 +225,41 @@ pub(crate) fn batch(spec: &Spec<'_>) -> Made {
         let running = [io.get::<f32>(3), io.get::<f32>(4)];
         let coefficients = &mut io.workspace::<[f32; 4]>()[..rows.axis];
         let y = io.take::<f32>(0);
-        let each = coefficients.par_iter_mut().enumerate().with_min_len(least(rows.outer * rows.inner));
-        each.for_each(|(c, out)| {
-            let (mean, variance) = if training {
-                statistics(planes(x, rows, c))
-            } else {
-                (f64::from(running[0][c]), f64::from(running[1][c]))
-            };
-            *out = [mean as f32, variance as f32, (1.0 / (variance + epsilon).sqrt()) as f32, 0.0];
+        let together = if rows.inner == 1 { COLUMNS } else { 1 };
+        let blocks = coefficients.par_chunks_mut(together).enumerate();
+        blocks.with_min_len(least(together * rows.outer * rows.inner)).for_each(|(block, out)| {
+            let first = block * together;
+            let of_columns =
+                (training && rows.inner == 1).then(|| column_statistics(x, rows, first, out.len()));
+            for (i, out) in out.iter_mut().enumerate() {
+                let c = first + i;
+                let (mean, variance) = match &of_columns {
+                    Some(statistics) => statistics[i],
+                    None if training => statistics(planes(x, rows, c)),
+                    None => (f64::from(running[0][c]), f64::from(running[1][c])),
+                };
+                *out = [mean as f32, variance as f32, (1.0 / (variance + epsilon).sqrt()) as f32, 0.0];
+            }
         });
         let coefficients = &*coefficients;
-        if rows.inner > 0 {
+        let factors = |c: usize| {
+            let [mean, _, inverse, _] = coefficients[c];
+            let factor = inverse * scale[c];
+            [factor, bias[c] - mean * factor]
+        };
+        if rows.inner == 1 {
+            column_blocks(y, rows.axis, |start, first, y| {
+                let width = COLUMNS.min(rows.axis - first);
+                let of_columns: [[f32; 2]; COLUMNS] =
+                    std::array::from_fn(|i| if i < width { factors(first + i) } else { [0.0; 2] });
+                let of_columns = [0, 1].map(|k| of_columns.map(|factors| factors[k]));
+                scaled_columns(&x[start + first..][..y.len()], y, rows.axis, &of_columns, width);
+            });
+        } else if rows.inner > 0 {
             let planes = y.par_chunks_mut(rows.inner).zip(x.par_chunks(rows.inner)).enumerate();
             planes.with_min_len(least(rows.inner)).for_each(|(i, (y, x))| {
-                let c = i % rows.axis;
-                let [mean, _, inverse, _] = coefficients[c];
-                let factor = inverse * scale[c];
-                let shift = bias[c] - mean * factor;
-                y.iter_mut().zip(x).for_each(|(y, &x)| *y = x * factor + shift);
+                let [factor, shift] = factors(i % rows.axis);
+                scaled(x, y, factor, shift);
             });
         }
         for (i, own) in own.into_iter().enumerate() {
@@ -133,33 +293,49 @@ pub(crate) fn batch_grad(spec: &Spec<'_>) -> Made {
         let (mean, inverse) = (io.get::<f32>(3), io.get::<f32>(4));
         let coefficients = &mut io.workspace::<[f32; 4]>()[..rows.axis];
         let count = (rows.outer * rows.inner) as f64;
-        let each = coefficients.par_iter_mut().enumerate().with_min_len(least(rows.outer * rows.inner));
-        each.for_each(|(c, out)| {
-            let mean = mean[c];
-            let (mut total, mut product) = (0.0, 0.0);
-            for (dy, x) in planes(dy, rows, c).zip(planes(x, rows, c)) {
-                let (a, b) = two_sums(dy, x, mean);
-                total += a;
-                product += b;
+        let together = if rows.inner == 1 { COLUMNS } else { 1 };
+        let blocks = coefficients.par_chunks_mut(together).enumerate();
+        blocks.with_min_len(least(together * rows.outer * rows.inner)).for_each(|(block, out)| {
+            let first = block * together;
+            let of_columns = (rows.inner == 1 && rows.outer > 0)
+                .then(|| column_two_sums(&dy[first..], &x[first..], rows.axis, &mean[first..][..out.len()]));
+            for (i, out) in out.iter_mut().enumerate() {
+                let c = first + i;
+                let [total, product] = match &of_columns {
+                    Some([totals, products]) => [totals[i], products[i]],
+                    None => planes(dy, rows, c).zip(planes(x, rows, c)).fold([0.0; 2], |sums, (dy, x)| {
+                        let [total, product] = two_sums(dy, x, mean[c]);
+                        [sums[0] + total, sums[1] + product]
+                    }),
+                };
+                let inverse = f64::from(inverse[c]);
+                let (dscale, dbias) = (product * inverse, total);
+                // dX = scale/σ · (dY - mean(dY) - x̂ · mean(dY · x̂)), written as a · dY + b · X + d.
+                let a = f64::from(scale[c]) * inverse;
+                let b = -a * inverse * dscale / count;
+                *out = [dscale as f32, dbias as f32, b as f32, (-a * dbias / count) as f32];
             }
-            let inverse = f64::from(inverse[c]);
-            let (dscale, dbias) = (product * inverse, total);
-            // dX = scale/σ · (dY - mean(dY) - x̂ · mean(dY · x̂)), written as a · dY + b · X + d.
-            let a = f64::from(scale[c]) * inverse;
-            let b = -a * inverse * dscale / count;
-            *out = [dscale as f32, dbias as f32, b as f32, (-a * dbias / count) as f32];
         });
         let coefficients = &*coefficients;
+        let linear = |c: usize| {
+            let [_, _, b, d] = coefficients[c];
+            Linear { a: scale[c] * inverse[c], b, d, mean: mean[c] }
+        };
         let dx = io.take::<f32>(0);
-        if rows.inner > 0 && !dx.is_empty() {
+        if rows.inner == 1 {
+            column_blocks(dx, rows.axis, |start, first, dx| {
+                let width = COLUMNS.min(rows.axis - first);
+                let of = |i: usize| if i < width { linear(first + i) } else { Linear::default() };
+                let k: [Linear; COLUMNS] = std::array::from_fn(of);
+                let k = [k.map(|k| k.a), k.map(|k| k.b), k.map(|k| k.d), k.map(|k| k.mean)];
+                let at = start + first..start + first + dx.len();
+                scaled_gradient_columns(&dy[at.clone()], &x[at], dx, rows.axis, &k, width);
+            });
+        } else if rows.inner > 0 && !dx.is_empty() {
             let planes = dx.par_chunks_mut(rows.inner).enumerate();
             planes.with_min_len(least(rows.inner)).for_each(|(i, dx)| {
                 let at = i * rows.inner..(i + 1) * rows.inner;
-                let c = i % rows.axis;
-                let [_, _, b, d] = coefficients[c];
-                let (a, mean) = (scale[c] * inverse[c], mean[c]);
-                let each = dx.iter_mut().zip(&dy[at.clone()]).zip(&x[at]);
-                each.for_each(|((dx, &dy), &x)| *dx = (a * dy + d) + b * (x - mean));
+                scaled_gradient(&dy[at.clone()], &x[at], dx, linear(i % rows.axis));
             });
         }
         for i in 0..2 {
@@ -169,24 +345,58 @@ pub(crate) fn batch_grad(spec: &Spec<'_>) -> Made {
     Ok(kernel.with_workspace::<[f32; 4]>(rows.axis))
 }
 
-/// Σ dY and Σ dY · (X - mean).
-fn two_sums(dy: &[f32], x: &[f32], mean: f32) -> (f64, f64) {
-    const LANES: usize = 8;
-    let mut sums = ([0.0f64; LANES], [0.0f64; LANES]);
-    let (dys, dy_rest) = dy.as_chunks::<LANES>();
-    let (xs, x_rest) = x.as_chunks::<LANES>();
-    for (dy, x) in dys.iter().zip(xs) {
-        for i in 0..LANES {
-            sums.0[i] += f64::from(dy[i]);
-            sums.1[i] += f64::from(dy[i] * (x[i] - mean));
+vectorized! {
+    /// Normalizes one row; returns its mean and 1/σ. Without the mean (`simplified`), it is 0.
+    fn layer_row(x: &[f32], y: &mut [f32], scale: &[f32], bias: &[f32], epsilon: f64, simplified: bool) -> [f32; 2] {
+        let count = x.len() as f64;
+        let (mean, variance) = if simplified {
+            let [squares] = sums([x], |[x]| [x * x]);
+            (0.0, squares / count)
+        } else {
+            let [total] = sums([x], |x| x);
+            let mean = total / count;
+            let about = mean as f32;
+            let [squares] = sums([x], |[x]| [(x - about) * (x - about)]);
+            (about, variance(squares, x.len(), mean))
+        };
+        let inverse = (1.0 / (variance + epsilon).sqrt()) as f32;
+        if bias.is_empty() {
+            let each = y.iter_mut().zip(x).zip(scale);
+            each.for_each(|((y, &x), &s)| *y = (x - mean) * inverse * s);
+        } else {
+            let each = y.iter_mut().zip(x).zip(scale.iter().zip(bias));
+            each.for_each(|((y, &x), (&s, &b))| *y = (x - mean) * inverse * s + b);
         }
+        [mean, inverse]
     }
-    for (i, (&dy, &x)) in dy_rest.iter().zip(x_rest).enumerate() {
-        sums.0[i] += f64::from(dy);
-        sums.1[i] += f64::from(dy * (x - mean));
-    }
-    (sums.0.iter().sum(), sums.1.iter().sum())
 }
+
+vectorized! {
+    /// The gradient of one row of x.
+    fn layer_grad_row(dy: &[f32], x: &[f32], dx: &mut [f32], scale: &[f32], moments: [f32; 2], simplified: bool) {
+        let [mean, inverse] = moments;
+        let count = x.len() as f64;
+        let [about, level] = sums([dy, x, scale], |[dy, x, s]| [dy * s * ((x - mean) * inverse), dy * s]);
+        let (about, level) = ((about / count) as f32, if simplified { 0.0 } else { (level / count) as f32 });
+        let each = dx.iter_mut().zip(dy.iter().zip(scale)).zip(x);
+        each.for_each(|((dx, (&dy, &s)), &x)| *dx = (dy * s - level - (x - mean) * inverse * about) * inverse);
+    }
+}
+
+vectorized! {
+    /// Adds a row of some columns to the sums of their gradients.
+    fn layer_grad_sums(dy: &[f32], x: &[f32], sums: &mut [[f64; LAYER_COLUMNS]; 2], moments: [f32; 2]) {
+        let ([scales, biases], [mean, inverse]) = (sums, moments);
+        let each = scales.iter_mut().zip(biases).zip(dy.iter().zip(x));
+        each.for_each(|((scale, bias), (&dy, &x))| {
+            *scale += f64::from(dy * ((x - mean) * inverse));
+            *bias += f64::from(dy);
+        });
+    }
+}
+
+/// Number of columns whose gradients a thread sums at a time.
+const LAYER_COLUMNS: usize = 128;
 
 /// Some rows of Y and X, and their statistics if these are used.
 type Block<'a> = ((&'a mut [f32], &'a [f32]), (&'a mut [f32], &'a mut [f32]));
@@ -214,29 +424,10 @@ pub(crate) fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
         const BLOCK: usize = 16;
         let blocks = y.par_chunks_mut(BLOCK * n).zip(x.par_chunks(BLOCK * n));
         let blocks = blocks.with_min_len(least(4 * BLOCK * n));
-        let statistics_of = |x: &[f32]| {
-            if simplified {
-                (0.0, sum(x.len(), |i| x[i] * x[i]) / x.len() as f64)
-            } else {
-                statistics(std::iter::once(x))
-            }
-        };
-        let row = |x: &[f32], y: &mut [f32]| {
-            let (mean, variance) = statistics_of(x);
-            let inverse = (1.0 / (variance + epsilon).sqrt()) as f32;
-            let mean = mean as f32;
-            if has_bias {
-                let each = y.iter_mut().zip(x).zip(scale.iter().zip(bias));
-                each.for_each(|((y, &x), (&s, &b))| *y = (x - mean) * inverse * s + b);
-            } else {
-                let each = y.iter_mut().zip(x).zip(scale);
-                each.for_each(|((y, &x), &s)| *y = (x - mean) * inverse * s);
-            }
-            (mean, inverse)
-        };
+        let bias = if has_bias { bias } else { &[] };
         let run = |((y, x), (means, inverses)): Block<'_>| {
             for (i, (y, x)) in y.chunks_exact_mut(n).zip(x.chunks_exact(n)).enumerate() {
-                let (mean, inverse) = row(x, y);
+                let [mean, inverse] = layer_row(x, y, scale, bias, epsilon, simplified);
                 if let Some(out) = means.get_mut(i) {
                     *out = mean;
                 }
@@ -287,40 +478,26 @@ pub(crate) fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
         let each_row = dx.par_chunks_mut(n).enumerate();
         each_row.with_min_len(least(4 * n)).for_each(|(row, dx)| {
             let (dy, x) = (&dy[row * n..][..n], &x[row * n..][..n]);
-            let (mean, inverse) = (mean(row), inverses[row]);
-            let g = |i: usize| dy[i] * scale[i];
-            let about = sum(n, |i| g(i) * ((x[i] - mean) * inverse)) / n as f64;
-            let level = if simplified { 0.0 } else { sum(n, g) / n as f64 };
-            let (about, level) = (about as f32, level as f32);
-            let each = dx.iter_mut().zip(dy.iter().zip(scale)).zip(x);
-            each.for_each(|((dx, (&dy, &s)), &x)| {
-                *dx = (dy * s - level - (x - mean) * inverse * about) * inverse
-            });
+            layer_grad_row(dy, x, dx, scale, [mean(row), inverses[row]], simplified);
         });
         let (dscale, dbias) = (io.take::<f32>(1), io.take::<f32>(2));
-        const COLUMNS: usize = 128;
         let columns = |start: usize, dscale: &mut [f32], dbias: &mut [f32]| {
-            let mut sums = ([0.0f64; COLUMNS], [0.0f64; COLUMNS]);
-            let width = dscale.len();
+            let mut sums = [[0.0f64; LAYER_COLUMNS]; 2];
             for (row, &inverse) in inverses.iter().enumerate().take(rows.outer) {
-                let at = row * n + start;
-                let (dy, x) = (&dy[at..at + width], &x[at..at + width]);
-                let mean = mean(row);
-                for i in 0..width {
-                    sums.0[i] += f64::from(dy[i] * ((x[i] - mean) * inverse));
-                    sums.1[i] += f64::from(dy[i]);
-                }
+                let at = row * n + start..row * n + start + dscale.len();
+                layer_grad_sums(&dy[at.clone()], &x[at], &mut sums, [mean(row), inverse]);
             }
-            dscale.iter_mut().zip(&sums.0).for_each(|(o, &s)| *o = s as f32);
-            dbias.iter_mut().zip(&sums.1).for_each(|(o, &s)| *o = s as f32);
+            dscale.iter_mut().zip(&sums[0]).for_each(|(o, &s)| *o = s as f32);
+            dbias.iter_mut().zip(&sums[1]).for_each(|(o, &s)| *o = s as f32);
         };
-        let least = least(COLUMNS * rows.outer);
+        let least = least(LAYER_COLUMNS * rows.outer);
         if dbias.is_empty() {
-            let each = dscale.par_chunks_mut(COLUMNS).enumerate().with_min_len(least);
-            each.for_each(|(i, s)| columns(i * COLUMNS, s, &mut []));
+            let each = dscale.par_chunks_mut(LAYER_COLUMNS).enumerate().with_min_len(least);
+            each.for_each(|(i, s)| columns(i * LAYER_COLUMNS, s, &mut []));
         } else {
-            let both = dscale.par_chunks_mut(COLUMNS).zip(dbias.par_chunks_mut(COLUMNS)).enumerate();
-            both.with_min_len(least).for_each(|(i, (s, b))| columns(i * COLUMNS, s, b));
+            let both =
+                dscale.par_chunks_mut(LAYER_COLUMNS).zip(dbias.par_chunks_mut(LAYER_COLUMNS)).enumerate();
+            both.with_min_len(least).for_each(|(i, (s, b))| columns(i * LAYER_COLUMNS, s, b));
         }
     }))
 }
@@ -370,8 +547,59 @@ fn grouped(spec: &Spec<'_>, rows: Rows, groups: usize, size: usize) -> Made {
                 let at = (first + c) / per_factor;
                 let factor = inverse * scale[at];
                 let mean = mean as f32;
-                out.iter_mut().zip(x).for_each(|(o, &x)| *o = (x - mean) * factor + bias[at]);
+                normalized(x, out, [mean, factor, bias[at]]);
             }
         });
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vector::tests::each_form;
+
+    fn numbers(n: usize, seed: usize) -> Vec<f32> {
+        (0..n).map(|i| ((i * 7919 + seed * 31) % 201) as f32 / 50.0 - 2.0).collect()
+    }
+
+    #[test]
+    fn columns_have_the_sums_of_their_elements_in_every_form() {
+        for (outer, axis) in [(1, 1), (5, 63), (40, 64), (7, 65), (3, 200), (0, 3)] {
+            let (x, dy, means) = (numbers(outer * axis, 1), numbers(outer * axis, 2), numbers(axis, 3));
+            let rows = Rows { outer, axis, inner: 1 };
+            for first in (0..axis).step_by(COLUMNS) {
+                let width = COLUMNS.min(axis - first);
+                let sums = || {
+                    let (x, dy) = (x.get(first..).unwrap_or(&[]), dy.get(first..).unwrap_or(&[]));
+                    let (totals, two) = (
+                        column_totals(x, axis, width),
+                        column_two_sums(dy, x, axis, &means[first..][..width]),
+                    );
+                    (totals, column_squares(x, axis, width, &[0.5; COLUMNS]), two)
+                };
+                for (form, (totals, squares, [level, product])) in each_form(sums) {
+                    for i in 0..width {
+                        let sum = |f: &dyn Fn(f32, f32) -> f32| -> f64 {
+                            (0..outer)
+                                .map(|row| row * axis + first + i)
+                                .map(|at| f64::from(f(x[at], dy[at])))
+                                .sum()
+                        };
+                        let mean = means[first + i];
+                        let expected = [
+                            sum(&|x, _| x),
+                            sum(&|x, _| (x - 0.5) * (x - 0.5)),
+                            sum(&|_, dy| dy),
+                            sum(&|x, dy| dy * (x - mean)),
+                        ];
+                        assert_eq!(
+                            [totals[i], squares[i], level[i], product[i]],
+                            expected,
+                            "{rows:?}, {form:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
 }

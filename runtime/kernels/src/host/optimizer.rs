@@ -5,6 +5,7 @@
 use super::{Made, each, movement};
 use crate::kernel::{Io, Kernel};
 use crate::spec::{Spec, SpecError, refuse};
+use crate::vector::vectorized;
 
 /// State that an optimizer updates: an operand, and the result that is its new value.
 #[derive(Clone, Copy)]
@@ -69,13 +70,16 @@ fn each4(
     f: impl Fn(&mut f32, f32, &mut f32, &mut f32) + Sync,
 ) {
     use rayon::prelude::*;
+    vectorized! {
+        fn part(w: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32], f: impl Fn(&mut f32, f32, &mut f32, &mut f32)) {
+            for (((w, m), v), &g) in w.iter_mut().zip(m).zip(v).zip(g) {
+                f(w, g, m, v);
+            }
+        }
+    }
     let size = super::GRAIN;
     let state = w.par_chunks_mut(size).zip(m.par_chunks_mut(size)).zip(v.par_chunks_mut(size));
-    state.zip(g.par_chunks(size)).for_each(|(((w, m), v), g)| {
-        for (((w, m), v), &g) in w.iter_mut().zip(m).zip(v).zip(g) {
-            f(w, g, m, v);
-        }
-    });
+    state.zip(g.par_chunks(size)).for_each(|(((w, m), v), g)| part(w, g, m, v, &f));
 }
 
 /// Runs `f(w, g, m)` for each element.

@@ -5,6 +5,7 @@ use crate::element::{Number, Stored, dispatch};
 use crate::kernel::{Io, Kernel};
 use crate::meaning::{Reduction, Rows};
 use crate::spec::{Spec, SpecError, refuse};
+use crate::vector::{LANES, merged, vectorized};
 
 /// A fold of elements into one: the first running value, its step, the merge of two running values, and the final computation.
 #[derive(Clone, Copy)]
@@ -36,10 +37,35 @@ pub fn reduction(spec: &Spec<'_>) -> Result<Reduction, SpecError> {
 /// Number of columns that are summed at a time.
 const COLUMNS: usize = 256;
 
-/// Number of interleaved sums of a run of a long row.
-const LANES: usize = 8;
+/// Number of results, each of a contiguous row, that are computed by one call.
+const ROWS: usize = 16;
 
-fn run<S: Stored<Math: Number>>(
+vectorized! {
+    if S::Math::IS_VECTORIZED;
+    /// Folds a run of a row into interleaved values.
+    fn fold_run<S: Element>(row: &[S], values: &mut [f64; LANES], step: impl Fn(f64, f64) -> f64) {
+        let (chunks, rest) = row.as_chunks::<LANES>();
+        for chunk in chunks {
+            values.iter_mut().zip(chunk).for_each(|(value, e)| *value = step(*value, e.read().to_f64()));
+        }
+        values.iter_mut().zip(rest).for_each(|(value, e)| *value = step(*value, e.read().to_f64()));
+    }
+}
+
+vectorized! {
+    if S::Math::IS_VECTORIZED;
+    /// Folds a row of some columns into the values of these columns.
+    fn fold_columns<S: Element>(row: &[S], values: &mut [f64; COLUMNS], step: impl Fn(f64, f64) -> f64) {
+        values.iter_mut().zip(row).for_each(|(value, e)| *value = step(*value, e.read().to_f64()));
+    }
+}
+
+/// A storage type of numbers.
+trait Element: Stored<Math: Number> {}
+
+impl<S: Stored<Math: Number>> Element for S {}
+
+fn run<S: Element>(
     plan: &Reduction,
     x: &[S],
     out: &mut [S],
@@ -51,19 +77,15 @@ fn run<S: Stored<Math: Number>>(
     let n = plan.reduced();
     let (inner, together) = plan.inner();
     if together {
-        chunks(out, 1, least(n), &|i, out| {
-            let base = plan.first(i);
-            let mut sums = [first; LANES];
-            for run in 0..n / inner.max(1) {
-                let row = &x[base + plan.run(run)..][..inner];
-                let (chunks, rest) = row.as_chunks::<LANES>();
-                for chunk in chunks {
-                    sums.iter_mut().zip(chunk).for_each(|(sum, e)| *sum = step(*sum, e.read().to_f64()));
+        chunks(out, ROWS, least(ROWS * n), &|i, out| {
+            for (i, out) in (i * ROWS..).zip(out) {
+                let base = plan.first(i);
+                let mut values = [first; LANES];
+                for run in 0..n / inner.max(1) {
+                    fold_run(&x[base + plan.run(run)..][..inner], &mut values, &step);
                 }
-                sums.iter_mut().zip(rest).for_each(|(sum, e)| *sum = step(*sum, e.read().to_f64()));
+                *out = S::write(S::Math::of_f64(finish(merged(values, &merge), n)));
             }
-            let all = sums[1..].iter().fold(sums[0], |a, &b| merge(a, b));
-            out[0] = S::write(S::Math::of_f64(finish(all, n)));
         });
         return;
     }
@@ -71,12 +93,12 @@ fn run<S: Stored<Math: Number>>(
     chunks(out, width, least(width * n), &|i, out| {
         let base = plan.first(i);
         let part = |c: usize, out: &mut [S]| {
-            let mut sums = [first; COLUMNS];
+            let mut values = [first; COLUMNS];
             for run in 0..n {
                 let row = &x[base + plan.run(run) + c * COLUMNS..][..out.len()];
-                sums.iter_mut().zip(row).for_each(|(sum, e)| *sum = step(*sum, e.read().to_f64()));
+                fold_columns(row, &mut values, &step);
             }
-            out.iter_mut().zip(&sums).for_each(|(o, &sum)| *o = S::write(S::Math::of_f64(finish(sum, n))));
+            out.iter_mut().zip(&values).for_each(|(o, &v)| *o = S::write(S::Math::of_f64(finish(v, n))));
         };
         chunks(out, COLUMNS, least(COLUMNS * n), &part);
     });

@@ -5,6 +5,7 @@ use crate::gemm::{self, Extents, Into, Matrix};
 use crate::kernel::{Io, Kernel};
 use crate::math::{Real, tanh};
 use crate::spec::{Spec, SpecError, is_addressable, refuse};
+use crate::vector::vectorized;
 
 /// Extents that all recurrent operators share.
 #[derive(Clone, Copy)]
@@ -192,6 +193,23 @@ fn inputs_to_gates(
     }
 }
 
+vectorized! {
+    /// The next state and cell of one sequence, from the sums of its gates i, o, f, c, which become the gates.
+    fn lstm_cell(gates: &mut [f32], h: &mut [f32], c: &mut [f32]) {
+        let hidden = h.len();
+        let (sigmoids, candidates) = gates.split_at_mut(3 * hidden);
+        sigmoids.iter_mut().for_each(|g| *g = g.sigmoid());
+        candidates.iter_mut().for_each(|g| *g = tanh(*g));
+        let [input, output, forget] = [0, 1, 2].map(|g| &sigmoids[g * hidden..][..hidden]);
+        let candidate = &candidates[..hidden];
+        let c = &mut c[..hidden];
+        for i in 0..hidden {
+            c[i] = forget[i] * c[i] + input[i] * candidate[i];
+            h[i] = output[i] * tanh(c[i]);
+        }
+    }
+}
+
 /// `LSTM(X, W, R, B, lengths, h0, c0, P → Y, Yh, Yc)` and `LSTMTraining`, which also keeps each cell and the gates i, o,
 /// f, c.
 pub(crate) fn lstm(spec: &Spec<'_>) -> Made {
@@ -229,15 +247,7 @@ pub(crate) fn lstm(spec: &Spec<'_>) -> Made {
                 by_rows(l.times(l.batch, width, l.hidden), h, r, gates, true, room);
                 for (n, gates) in gates.chunks_exact_mut(width).enumerate() {
                     let (h, c) = (&mut h[n * l.hidden..][..l.hidden], &mut c[n * l.hidden..][..l.hidden]);
-                    let (sigmoids, candidates) = gates.split_at_mut(3 * l.hidden);
-                    sigmoids.iter_mut().for_each(|g| *g = g.sigmoid());
-                    candidates.iter_mut().for_each(|g| *g = tanh(*g));
-                    for i in 0..l.hidden {
-                        let (input, output, forget) =
-                            (sigmoids[i], sigmoids[l.hidden + i], sigmoids[2 * l.hidden + i]);
-                        c[i] = forget * c[i] + input * candidates[i];
-                        h[i] = output * tanh(c[i]);
-                    }
+                    lstm_cell(gates, h, c);
                 }
                 put(y, l.at(t, d), h);
                 put(cells, l.at(t, d), c);

@@ -8,6 +8,7 @@ use crate::kernel::{Io, Kernel};
 use crate::math::exp;
 use crate::meaning::Rows;
 use crate::spec::{Spec, SpecError};
+use crate::vector::{sums, vectorized};
 
 /// The axis along which a row sums up to 1.
 ///
@@ -42,14 +43,9 @@ fn blocks(rows: Rows, out: &mut [f32], f: impl Fn(usize, &mut [f32]) + Sync) {
     }
 }
 
-/// The largest element, computed in lanes.
+/// The largest element; NaN if one is.
 pub(super) fn largest(row: &[f32]) -> f32 {
-    let mut most = [f32::NEG_INFINITY; 16];
-    let (chunks, rest) = row.as_chunks::<16>();
-    for chunk in chunks {
-        most.iter_mut().zip(chunk).for_each(|(m, &x)| *m = if x > *m { x } else { *m });
-    }
-    let most = most.iter().chain(rest).fold(f32::NEG_INFINITY, |m, &x| if x > m { x } else { m });
+    let most = largest_finite(row);
     // A row that holds a NaN has one in its sum.
     if most.is_finite() { most } else { row.iter().fold(f32::NEG_INFINITY, |m, &x| m.larger(x)) }
 }
@@ -66,17 +62,69 @@ pub(super) fn sum(n: usize, f: impl Fn(usize) -> f32) -> f64 {
     sums.iter().sum()
 }
 
+vectorized! {
+    /// `out` = exp(x - shift), and its sum.
+    fn exponentials(x: &[f32], out: &mut [f32], shift: f32) -> f64 {
+        out.iter_mut().zip(x).for_each(|(o, &x)| *o = exp(x - shift));
+        let [total] = sums([&*out], |x| x);
+        total
+    }
+}
+
+vectorized! {
+    /// The largest element, if all are finite.
+    fn largest_finite(row: &[f32]) -> f32 {
+        const LANES: usize = 32;
+        let mut most = [f32::NEG_INFINITY; LANES];
+        let (chunks, rest) = row.as_chunks::<LANES>();
+        for chunk in chunks {
+            most.iter_mut().zip(chunk).for_each(|(m, &x)| *m = if x > *m { x } else { *m });
+        }
+        let mut width = LANES / 2;
+        while width > 0 {
+            for i in 0..width {
+                most[i] = if most[i + width] > most[i] { most[i + width] } else { most[i] };
+            }
+            width /= 2;
+        }
+        rest.iter().fold(most[0], |m, &x| if x > m { x } else { m })
+    }
+}
+
+vectorized! {
+    /// `out` = x · factor.
+    fn scale(out: &mut [f32], factor: f32) {
+        out.iter_mut().for_each(|o| *o *= factor);
+    }
+}
+
+vectorized! {
+    /// `out` = (x - first) - second.
+    fn shifted(x: &[f32], out: &mut [f32], first: f32, second: f32) {
+        out.iter_mut().zip(x).for_each(|(o, &x)| *o = (x - first) - second);
+    }
+}
+
 /// `out` = softmax(x) of one contiguous row, or its logarithm.
 pub(super) fn forward_row(x: &[f32], out: &mut [f32], log: bool) {
     let most = largest(x);
-    out.iter_mut().zip(x).for_each(|(o, &x)| *o = exp(x - most));
-    let total = sum(out.len(), |i| out[i]);
-    if log {
-        let shift = total.ln() as f32;
-        out.iter_mut().zip(x).for_each(|(o, &x)| *o = (x - most) - shift);
-    } else {
-        let scale = (1.0 / total) as f32;
-        out.iter_mut().for_each(|o| *o *= scale);
+    let total = exponentials(x, out, most);
+    if log { shifted(x, out, most, total.ln() as f32) } else { scale(out, (1.0 / total) as f32) }
+}
+
+vectorized! {
+    /// The gradient of one contiguous row.
+    fn gradient_row(dy: &[f32], y: &[f32], out: &mut [f32], log: bool) {
+        let each = out.iter_mut().zip(dy).zip(y);
+        if log {
+            let [total] = sums([dy], |dy| dy);
+            let total = total as f32;
+            each.for_each(|((o, &dy), &y)| *o = dy - exp(y) * total);
+        } else {
+            let [total] = sums([dy, y], |[dy, y]| [dy * y]);
+            let total = total as f32;
+            each.for_each(|((o, &dy), &y)| *o = (dy - total) * y);
+        }
     }
 }
 
@@ -124,6 +172,9 @@ pub(crate) fn gradient(spec: &Spec<'_>, log: bool) -> Made {
         let (dy, y) = (io.get::<f32>(0), io.get::<f32>(1));
         blocks(rows, io.take(0), |start, out| {
             let (dy, y) = (&dy[start..start + out.len()], &y[start..start + out.len()]);
+            if rows.inner == 1 {
+                return gradient_row(dy, y, out, log);
+            }
             for column in 0..rows.inner {
                 let at = |k: usize| k * rows.inner + column;
                 let term = |k: usize| if log { dy[at(k)] } else { dy[at(k)] * y[at(k)] };
