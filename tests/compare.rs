@@ -8,8 +8,8 @@ use lmsc_ir::{ElementType, Graph, Node, NodeId, Op, Place};
 use crate::support::models::{models, open};
 use crate::support::{Bench, is_thorough};
 
-/// Makes the node's first result twice as large as it should be, for all that read it.
-fn doubled(graph: &mut Graph, id: NodeId) {
+/// Makes the node's first result the exponential of what it should be, for all that read it.
+fn spoil(graph: &mut Graph, id: NodeId) {
     let value = graph.node(id).results[0].unwrap();
     let (name, ty) = (graph.value(value).name.clone(), graph.value(value).ty.clone());
     let readers: Vec<(NodeId, usize)> = (graph.order().iter())
@@ -21,8 +21,8 @@ fn doubled(graph: &mut Graph, id: NodeId) {
         .collect();
     graph.rename(value, format!("{name} as it should be"));
     let mut order = graph.order().to_vec();
-    let mut bug = Node::new("bug", Op::new("", "Add"));
-    bug.operands.extend([Some(value), Some(value)]);
+    let mut bug = Node::new("bug", Op::new("", "Exp"));
+    bug.operands.push(Some(value));
     let bug = graph.add_node(bug, [Some((name, ty, Place::Device))]);
     let wrong = graph.node(bug).results[0].unwrap();
     for (reader, at) in readers {
@@ -77,7 +77,7 @@ fn a_wrong_kernel_is_named_by_one_call() {
         for id in candidates(&right.graph, &mut known) {
             let name = right.graph.node(id).name.to_string();
             let mut wrong = lmsc::load(path, &binding).unwrap();
-            doubled(&mut wrong.graph, id);
+            spoil(&mut wrong.graph, id);
             wrong.write(bench.path("wrong.onnx"), &binding).unwrap();
             let ran = bench.run("run @/wrong.onnx --steps 1 --fetch all --out @/values.safetensors");
             assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);

@@ -230,3 +230,30 @@ def test_what_the_operator_does_not_take_is_products_and_a_softmax() -> None:
     assert "Attention" in operators(lambda x, m: torch.ops.aten.scaled_dot_product_attention(x, x, x))
     assert "Attention" not in operators(lambda x, m: attend(x, x, x, dropout_p=0.1))
     assert "Attention" not in operators(lambda x, m: attend(x, x, x, attn_mask=m), torch.zeros(4, 4))
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_attention_within_a_layer_of_pytorch_is_one_operator(norm_first: bool) -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True, norm_first=norm_first)
+            self.head = nn.Linear(8, 3)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.head(self.layer(x)).square().mean()
+
+    torch.manual_seed(0)
+    model, x = Model(), torch.randn(2, 5, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    step = export_step(model, None, optimizer, (x,), lr_input=False)
+    assert {"Attention", "AttentionGrad"} <= {n.op_type for n in step.graph.node}
+    session = lmsc.compile(step, target="host").session()
+    session.load_state({n: p.detach() for n, p in model.named_parameters()})
+    for _ in range(2):
+        session.step({"x": x})
+        optimizer.zero_grad()
+        model(x).backward()
+        optimizer.step()
+    for n, p in model.named_parameters():
+        torch.testing.assert_close(torch.from_numpy(session.state()[n].copy()), p.detach(), rtol=1e-4, atol=1e-5)

@@ -196,6 +196,13 @@ impl<'a> Turn<'a> {
         read?.map_err(|failure| self.fail(failure)).ok()
     }
 
+    /// An input, an initializer or a variable, as the step will read it; none as well if the device fails, which ends the run after the
+    /// turn.
+    pub fn given(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        let given = self.program.given.iter().find(|given| *given.tensor.name == *name)?;
+        self.device.peek(given.memory, &given.tensor).map_err(|failure| self.fail(failure)).ok()
+    }
+
     fn fail(&self, failure: String) {
         self.failed.borrow_mut().get_or_insert(failure);
     }

@@ -1032,7 +1032,7 @@ pub struct DeviceArgs {
         .try_map(|name| name.parse::<Precision>()))]
     pub precision: Option<Precision>,
     /// Use lmsc's own kernels on a GPU instead of cuBLAS and cuDNN.
-    #[arg(long, conflicts_with_all = ["precision", "require_libraries"])]
+    #[arg(long, conflicts_with = "precision")]
     pub own_kernels: bool,
 }
 
@@ -1146,7 +1146,7 @@ pub struct RunOptionArgs {
     pub copy_bandwidth: Option<Bytes>,
     /// Refuse to run on a GPU without cuBLAS and cuDNN, where own kernels would replace them. Otherwise that is a warning: such a
     /// step is several times slower.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "own_kernels")]
     pub require_libraries: bool,
     /// Ignore the waits of a GPU's compute stream for this many of the largest swap-ins. The result is then wrong:
     /// `scripts/gpu-check` uses it to show that the waits are needed.

@@ -71,14 +71,13 @@ const GROUPS: [(&str, &[(&str, &str)]); 4] = [
 ];
 
 /// The options of the main command that `-h` shows, each with a short description.
-const SHORT: [(&str, &str); 12] = [
+const SHORT: [(&str, &str); 11] = [
     ("budget", "Device memory of the step: 16GiB, 90% of the card, 0.7x the peak"),
     ("output", "The output: .onnx, .lms (text), .mlir, or - for standard output"),
     ("optimizer", "The optimizer graph of onnxruntime-training, linked to the model"),
     ("dims", "The value of a symbolic dimension, such as batch=32"),
     ("target", "The machine that runs it, such as rtx4090 [default: a100-pcie4]"),
     ("planner", "The planner [default: auto]"),
-    ("help_planner", "Describe a planner and its own options"),
     ("effort", "Search effort, in percent of the usual [default: 100]"),
     ("host_budget", "Host memory for swapped tensors"),
     ("report", "Write the report to this file, as .json"),

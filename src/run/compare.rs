@@ -11,7 +11,9 @@ use bytes::Bytes;
 use half::{bf16, f16};
 use lmsc_cuda::Precision;
 use lmsc_ir::program::{Checked, Launch, PlacedTensor};
-use lmsc_ir::{Data, ElementType, Graph, Node, NodeId, Place, TensorType, ValueId, copied_elements};
+use lmsc_ir::{
+    Constants, Data, ElementType, Graph, Node, NodeId, Place, TensorType, ValueId, copied_elements,
+};
 use lmsc_runtime::{HostLink, StepObserver, Turn, Unobserved};
 
 use super::watch::Watcher;
@@ -63,29 +65,20 @@ pub(crate) fn values_of(mut job: Job<'_>) -> Result<(Graph, Values), Error> {
     let Prepared { feed, counter, .. } = prepare(job.options, &graph, &mut session, &open)?;
     let steps = job.options.steps.unwrap_or(STEPS);
     let mut values = Values::new();
-    for initializer in &graph.initializers {
-        if let Data::Inline(bytes) = &initializer.data {
-            values.insert(graph.value(initializer.value).name.to_string(), bytes.clone());
+    let known = Constants::of(&graph);
+    for (value, facts) in graph.values() {
+        // Integers that are known without running, such as shapes, have no memory.
+        if let Some(Data::Inline(bytes)) = known.get(value) {
+            values.insert(facts.name.to_string(), bytes.clone());
         }
     }
     let signal = Arc::new(AtomicBool::new(false));
-    let with = (feed.clone(), counter.clone());
+    let with = (feed, counter);
     let before = Watcher::new(&RunOptions::default(), steps, &graph, session.program(), with, signal, None)?;
-    let mut observer = Seeing { watcher: before, sees: false, values };
+    let mut observer = Seeing { watcher: before, sees: false, given: Vec::new(), values };
     let subject = job.subject();
     session.run(steps - 1, &mut observer).map_err(|e| not_ready(&subject, e))?;
-    let given: Vec<String> = session.program().given.iter().map(|g| g.tensor.name.to_string()).collect();
-    for name in given {
-        if let Some(bytes) = session.get(&name)? {
-            observer.values.insert(name, bytes.into());
-        }
-    }
-    for (name, batches) in &feed {
-        observer.values.insert(name.clone(), batches[((steps - 1) % batches.len() as u64) as usize].clone());
-    }
-    if let Some(name) = counter {
-        observer.values.insert(name, (steps as i64).to_le_bytes().to_vec().into());
-    }
+    observer.given = session.program().given.iter().map(|g| g.tensor.name.to_string()).collect();
     observer.sees = true;
     session.run(1, &mut observer).map_err(|e| not_ready(&subject, e))?;
     Ok((graph, observer.values))
@@ -95,12 +88,20 @@ pub(crate) fn values_of(mut job: Job<'_>) -> Result<(Graph, Values), Error> {
 struct Seeing<'a> {
     watcher: Watcher<'a>,
     sees: bool,
+    /// The names of what is given to the step.
+    given: Vec<String>,
     values: Values,
 }
 
 impl StepObserver for Seeing<'_> {
     fn turn(&mut self, turn: &mut Turn<'_>) -> Result<(), String> {
-        self.watcher.turn(turn)
+        self.watcher.turn(turn)?;
+        for name in self.given.iter().filter(|_| self.sees) {
+            if let Some(bytes) = turn.given(name) {
+                self.values.insert(name.clone(), bytes.into_owned().into());
+            }
+        }
+        Ok(())
     }
 
     fn launched(

@@ -1,5 +1,6 @@
 //! Observes the steps of a run.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::iter::successors;
@@ -129,6 +130,17 @@ impl StepObserver for Watcher<'_> {
         }
         self.bar.set_position(self.begun);
         self.begun += 1;
+        if let (Some(fetches), true) = (&self.fetches, self.begun == self.steps) {
+            // Before the step: it may overwrite them.
+            for (computed, names) in fetches {
+                let Some(bytes) = turn.given(computed).map(Cow::into_owned).map(bytes::Bytes::from) else {
+                    continue;
+                };
+                for (name, ty) in names {
+                    self.fetched.insert(name.clone(), Stored { ty: ty.clone(), bytes: bytes.clone() });
+                }
+            }
+        }
         Ok(())
     }
 

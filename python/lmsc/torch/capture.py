@@ -7,9 +7,11 @@ caller's optimizer. What was run is traced, and traced again to replace what is 
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import threading
 import traceback
+import types
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -120,7 +122,31 @@ class _Whole(TorchFunctionMode):
                 return a["input"]
             if 0 < a.get("p", 0.5) < 1:
                 return torch.native_dropout(a["input"], a.get("p", 0.5), True)[0]
-        return func(*args, **kwargs)
+        opened = _opened(func)
+        if opened is None:
+            return func(*args, **kwargs)
+        with self:
+            return opened(*args, **kwargs)
+
+
+_GUARDS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+"""Functions by which those of `torch.nn.functional` ask whether a mode takes them as a whole."""
+
+
+@functools.cache
+def _opened(func: Any) -> Any:
+    """The function without that question, for what it calls in turn; None for what is no such function.
+
+    A mode is off while it runs what it was asked, so that attention within `multi_head_attention_forward` would pass by it.
+    """
+    if not isinstance(func, types.FunctionType) or func.__module__ != torch.nn.functional.__name__:
+        return None
+    if not any(guard in func.__code__.co_names for guard in _GUARDS):
+        return None
+    names = {**func.__globals__, **dict.fromkeys(_GUARDS, lambda *_: False)}
+    opened = types.FunctionType(func.__code__, names, func.__name__, func.__defaults__, func.__closure__)
+    opened.__kwdefaults__ = func.__kwdefaults__
+    return opened
 
 
 _SEEDS = ("manual_seed", "seed", "set_rng_state")

@@ -226,6 +226,9 @@ impl Piece {
     }
 }
 
+/// The largest number of pieces that are listed one by one; larger tensors have larger pieces.
+const MOST_PIECES: usize = 1 << 10;
+
 /// The node in pieces whose tensors' parts are contiguous, of at most `most` short elements where slices are not larger; none if the
 /// operator cannot be cut so, needs no cut, or is one of a library's.
 pub fn contiguous(spec: &Spec<'_>, most: usize) -> Option<Vec<Piece>> {
@@ -253,7 +256,7 @@ pub fn contiguous(spec: &Spec<'_>, most: usize) -> Option<Vec<Piece>> {
             }
         }
     }
-    let count = (most / per_slice.max(1)).max(1);
+    let count = (most / per_slice.max(1)).max(1).max(cut.slices.div_ceil(MOST_PIECES));
     if per_slice == 0 || count >= cut.slices {
         return None;
     }
