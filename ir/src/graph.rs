@@ -631,6 +631,42 @@ impl Graph {
         self.values[value].ty = ty.into();
     }
 
+    /// Gives the node this attribute, in place of one of the same name.
+    pub fn set_attribute(&mut self, node: NodeId, name: impl Into<Name>, attribute: Attr) {
+        let name = name.into();
+        self.remove_attribute(node, &name);
+        self.nodes[node].attributes.push((name, attribute));
+    }
+
+    /// Removes the attribute of this name, if the node has it.
+    pub fn remove_attribute(&mut self, node: NodeId, name: &str) {
+        self.nodes[node].attributes.retain(|(other, _)| &**other != name);
+    }
+
+    /// Makes the bodies of all nodes read `instead` where they read `value`.
+    pub fn redirect_captures(&mut self, value: ValueId, instead: ValueId) {
+        for node in self.nodes.values_mut() {
+            node.captures
+                .iter_mut()
+                .filter(|capture| **capture == value)
+                .for_each(|capture| *capture = instead);
+        }
+    }
+
+    /// Gives the node a new value as its result of this index. The one before is no node's result any more.
+    pub fn replace_result(
+        &mut self,
+        node: NodeId,
+        index: usize,
+        name: impl Into<Name>,
+        ty: impl Into<Type>,
+    ) -> ValueId {
+        let value = Value { name: name.into(), ty: ty.into(), place: Place::Device };
+        let value = self.add_value(value, Def::Result(node, index));
+        self.nodes[node].results[index] = Some(value);
+        value
+    }
+
     /// Sets the node's workspace.
     pub fn set_workspace(&mut self, node: NodeId, workspace: Workspace) {
         self.nodes[node].workspace = Some(workspace);

@@ -9,7 +9,7 @@ use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use half::bf16;
 use lmsc_ir::{
     Attr, Data, Def, ElementType, Graph, Name, Node, NodeId, Op, Phase, Phases, Place, TensorType, Type,
-    Value, ValueId, ops, words,
+    ValueId, ops, words,
 };
 
 use crate::clean_up::{captured, not_planned};
@@ -352,7 +352,7 @@ impl<'g> Narrowing<'g> {
     fn shorten_operands(&mut self, id: NodeId, row: Row) {
         self.widen_operands(id, |index| row.operands.contain(index));
         // Results have the type of the operands.
-        self.graph.node_mut(id).attributes.retain(|(name, _)| &**name != "output_type");
+        self.graph.remove_attribute(id, "output_type");
         let phase = self.phases.phase(id);
         for index in 0..self.graph.node(id).operands.len() {
             let Some(value) = self.graph.node(id).operands[index].filter(|_| row.operands.contain(index))
@@ -391,10 +391,7 @@ impl<'g> Narrowing<'g> {
         if !self.captured.contains(&result) {
             return;
         }
-        for reader in self.graph.order().to_vec() {
-            let captures = &mut self.graph.node_mut(reader).captures;
-            captures.iter_mut().filter(|capture| **capture == result).for_each(|capture| *capture = wide);
-        }
+        self.graph.redirect_captures(result, wide);
     }
 
     /// The short copy of a `float` value for a node of the phase.
@@ -526,13 +523,9 @@ impl<'g> Narrowing<'g> {
         self.graph.rename(loss, base);
         let each = self.graph.fresh_value_name(&format!("{name}_each"));
         let ty = TensorType::new(ElementType::Bfloat16, &*labels_ty.dims);
-        let each = self
-            .graph
-            .add_value(Value { name: each, ty: ty.into(), place: Place::Device }, Def::Result(id, 0));
-        let node = self.graph.node_mut(id);
-        node.results[0] = Some(each);
-        node.attributes.retain(|(name, _)| !matches!(&**name, "reduction" | "output_type"));
-        node.attributes.push(("reduction".into(), "none".into()));
+        let each = self.graph.replace_result(id, 0, each, ty);
+        self.graph.remove_attribute(id, "output_type");
+        self.graph.set_attribute(id, "reduction", "none".into());
         let base = if total == b"none" { name.to_string() } else { format!("{name}_float") };
         let (cast, wide) = self.cast(each, ElementType::Float, &base);
         self.order.push(cast);
@@ -589,9 +582,7 @@ impl<'g> Narrowing<'g> {
         let Some(ty) = self.graph.value(dy).ty.as_tensor().cloned() else { return };
         let share = self.here("Div", Vec::new(), &[dy, count], ty, &format!("{name}_share"));
         self.graph.set_operand(id, 0, share);
-        let attributes = &mut self.graph.node_mut(id).attributes;
-        attributes.retain(|(name, _)| &**name != "reduction");
-        attributes.push(("reduction".into(), "sum".into()));
+        self.graph.set_attribute(id, "reduction", "sum".into());
     }
 
     /// The sum, or the mean, of all elements.

@@ -29,7 +29,7 @@ struct Room {
 struct Lane {
     i64 x, y;
     __device__ Lane() : x((i64)threadIdx.x % SIDE), y((i64)threadIdx.x / SIDE) {}
-    __device__ i64 row(int i) const { return y + i * (BLOCK / SIDE); }
+    __device__ i64 row(i64 i) const { return y + i * (BLOCK / SIDE); }
 };
 
 // A tile of rows of a matrix, `count` of which are there.

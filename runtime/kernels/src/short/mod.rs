@@ -4,7 +4,7 @@
 mod cuts;
 mod pieces;
 
-pub use pieces::{Piece, contiguous};
+pub use pieces::{ShortPiece, contiguous};
 
 use std::mem::take;
 

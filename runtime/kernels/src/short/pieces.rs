@@ -203,14 +203,14 @@ fn piece(widened: &Spec<'_>, cut: &Cut, count: usize, make: fn(&Spec<'_>) -> Mad
 
 /// A piece of a node on short floats.
 #[derive(Clone, Debug)]
-pub struct Piece {
+pub struct ShortPiece {
     /// By operand and by result, the type of the part that the piece reads or writes.
     types: [Vec<Option<Type>>; 2],
     /// By operand and by result, the distance in bytes of this part from the tensor's first element.
     pub offsets: [Vec<u64>; 2],
 }
 
-impl Piece {
+impl ShortPiece {
     /// The node with the parts in place of its tensors.
     pub fn spec<'a>(&'a self, spec: &Spec<'a>) -> Spec<'a> {
         let [operands, results] = &self.types;
@@ -231,7 +231,7 @@ const MOST_PIECES: usize = 1 << 10;
 
 /// The node in pieces whose tensors' parts are contiguous, of at most `most` short elements where slices are not larger; none if the
 /// operator cannot be cut so, needs no cut, or is one of a library's.
-pub fn contiguous(spec: &Spec<'_>, most: usize) -> Option<Vec<Piece>> {
+pub fn contiguous(spec: &Spec<'_>, most: usize) -> Option<Vec<ShortPiece>> {
     let wide = Wide::of(spec)?;
     let cut = cuts::cut(&wide.spec(spec)).filter(|cut| !cut.by_library)?;
     let part = |parts: &[Part], index: usize| parts.get(index).copied().unwrap_or(Part::Whole);
@@ -271,7 +271,7 @@ pub fn contiguous(spec: &Spec<'_>, most: usize) -> Option<Vec<Piece>> {
             list.iter().map(one).unzip::<_, _, Vec<_>, Vec<_>>()
         };
         let ((operands, of_operands), (results, of_results)) = (of(&operands), of(&results));
-        Piece { types: [operands, results], offsets: [of_operands, of_results] }
+        ShortPiece { types: [operands, results], offsets: [of_operands, of_results] }
     };
     Some((0..cut.slices).step_by(count).map(piece).collect())
 }
