@@ -1,6 +1,7 @@
 //! The pass `mixed-precision`: random steps and models compute nearly what they computed before, learn alike, and take much less
 //! memory. `LMSC_REPORT=1` prints the numbers.
 
+use std::io::Write;
 use std::path::Path;
 
 use crate::kernels::{Recording, feed, floats, load, read, set};
@@ -23,7 +24,7 @@ pub(crate) fn mixed(mut graph: Graph) -> Graph {
 
 fn report(line: &str) {
     if std::env::var_os("LMSC_REPORT").is_some() {
-        println!("{line}");
+        _ = writeln!(std::io::stdout(), "{line}");
     }
 }
 
@@ -158,7 +159,7 @@ fn peaks_are_about_six_tenths() {
     for target in ["host", "a100-pcie4"] {
         let target = lmsc_plan::Target::built_in(target).unwrap();
         for (model, dims) in models {
-            let model_file = lmsc_onnx::Model::open(&Path::new(MODELS).join(model)).unwrap();
+            let model_file = lmsc_onnx::Model::open(Path::new(MODELS).join(model)).unwrap();
             let mut bound = lmsc_onnx::Dims::none();
             for &(name, extent) in dims {
                 bound.bind(name, extent);

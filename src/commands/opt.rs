@@ -18,7 +18,7 @@ use crate::{Error, external, load, look};
 /// gets text, MLIR or ONNX, by its name.
 ///
 /// # Errors
-/// As [`compile`](crate::compile).
+/// As [`compile`](super::compile).
 pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let (input, binding) = (args.input.path(), &args.input.binding.binding());
     let (planning, look) = (args.plan.planning(), &args.look.look());

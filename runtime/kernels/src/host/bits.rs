@@ -39,11 +39,16 @@ pub(crate) fn shift(spec: &Spec<'_>) -> Made {
     dispatch!(@ spec.element(0)?, T, {
         fn each([a, by]: [&[T]; 2], p: &Parameters, out: &mut [T]) {
             for (out, (&a, &by)) in out.iter_mut().zip(a.iter().zip(by)) {
-                let by = u32::try_from(by).unwrap_or(u32::MAX);
+                let by = distance(by);
                 let shifted = if p[0] != 0.0 { a.checked_shl(by) } else { a.checked_shr(by) };
                 *out = shifted.unwrap_or(0);
             }
         }
         each::kernel::<T, T, 2>(spec, [left, 0.0, 0.0], each)
     }, [Uint8 u8, Uint16 u16, Uint32 u32, Uint64 u64])
+}
+
+/// A number of bits; more than there are stay more.
+fn distance(by: impl TryInto<u32>) -> u32 {
+    by.try_into().unwrap_or(u32::MAX)
 }
