@@ -1,4 +1,4 @@
-//! Refused budgets: the smallest ones for which there is a plan, and what else helps.
+//! Refused budgets: the smallest budgets for which there is a plan, and other advice.
 
 use lmsc_ir::{Bytes, Graph};
 use lmsc_passes::{PassCx, Pipeline, TFLMS, question};

@@ -91,3 +91,14 @@ fn a_wrong_kernel_is_named_by_one_call() {
     }
     assert!(known.len() >= 20, "{known:?}");
 }
+
+#[test]
+fn a_file_without_results_of_the_model_is_refused() {
+    let bench = Bench::new();
+    bench.write("step.lms", "g (float[2] x) => (float[2] y) { [n] float[2] y = Relu(x) }");
+    bench.write("other.lms", "g (float[2] x) => (float[2] z) { [n] float[2] z = Relu(x) }");
+    assert_eq!(bench.run("run @/other.lms --steps 1 --fetch z --out @/z.safetensors").code, 0);
+    let refused = bench.run("compare @/step.lms --steps 1 --with @/z.safetensors");
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("it has no result of an operator of this model"), "{}", refused.stderr);
+}

@@ -46,6 +46,14 @@ pub fn compare(args: &CompareArgs) -> Result<String, Error> {
     };
     let (graph, of_run) = values_of(job)?;
     let seen = recorded.as_ref().unwrap_or(&of_run);
+    let is_result =
+        |name: &String| graph.value_named(name).is_some_and(|value| graph.producer(value).is_some());
+    if let Some(file) = args.with.as_deref().filter(|_| !seen.keys().any(is_result)) {
+        return Err(Error::in_file(Code::Values, file, "it has no result of an operator of this model")
+            .with_help(
+                "give values by their names in the model, as `lmsc run --fetch all --out FILE` writes them",
+            ));
+    }
     let comparison = compared(&graph, seen, &of_run, args.on.precision.unwrap_or_default());
     answer(args, &graph, &comparison, [seen, &of_run])
 }

@@ -54,7 +54,7 @@ pub(crate) struct Wrong {
     pub(crate) of_run: Vec<String>,
 }
 
-/// All values of the last step of the job: what was given before the step, and what its operators computed.
+/// All values of the last step of the job: those that the step was given, and those that its operators computed.
 ///
 /// # Errors
 /// As a run.
@@ -88,7 +88,7 @@ pub(crate) fn values_of(mut job: Job<'_>) -> Result<(Graph, Values), Error> {
 struct Seeing<'a> {
     watcher: Watcher<'a>,
     sees: bool,
-    /// The names of what is given to the step.
+    /// The names of the inputs, initializers and variables of the step.
     given: Vec<String>,
     values: Values,
 }
@@ -188,7 +188,7 @@ fn looked_at(
         operands.push(Some(bytes.ok_or_else(|| format!("its operand `{name}` was not seen"))?));
     }
     let exact = alone(graph, node, &operands)?;
-    // Two runs with operands that are rounded otherwise: the difference is what rounding explains.
+    // Two runs with operands that are rounded otherwise differ as far as rounding explains.
     let step = rounding(precision);
     let moved = [1.0, -1.0].map(|sign| {
         let moved = (node.operands.iter().zip(&operands)).enumerate().map(|(at, (&value, bytes))| {
@@ -268,8 +268,8 @@ fn alone(graph: &Graph, node: &Node, operands: &[Option<Bytes>]) -> Result<Vec<O
     Ok(results)
 }
 
-/// The relative change of operands that rounding may stand for: four units in the last place of `f32`, or one of what products
-/// keep of their operands.
+/// The relative change of operands that counts as rounding: four units in the last place of `f32`, or one unit of the digits that
+/// products keep of their operands.
 fn rounding(precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 2f64.powi(-22),
@@ -311,8 +311,8 @@ fn nudged(element: ElementType, bytes: &Bytes, by: f64, operand: usize) -> Bytes
     bytes.as_chunks().0.iter().enumerate().flat_map(nudge).collect::<Vec<u8>>().into()
 }
 
-/// The element that is off by most beyond what rounding explains: its index, what was seen and what should be, and how many times
-/// that error is the one that rounding explains.
+/// The element with the largest error beyond the one that rounding explains: its index, its seen and its expected value, and the
+/// quotient of the two errors.
 fn difference(
     ty: &TensorType,
     seen: &[u8],

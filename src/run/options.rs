@@ -8,7 +8,7 @@ use crate::device::needs_gpu;
 use crate::job::Device;
 use crate::{Code, Error};
 
-/// How steps run, and what is read and written.
+/// The number of steps, the files that a run reads and writes, and how the steps run.
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
     /// Number of steps; 10 without it.

@@ -1,4 +1,4 @@
-//! Limits of what is imported.
+//! Limits of the import: models beyond them are refused.
 
 /// Maximum nesting of subgraphs and functions that is followed.
 pub(super) const MOST_DEPTH: usize = 32;

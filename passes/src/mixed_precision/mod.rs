@@ -116,7 +116,7 @@ struct Narrowing<'g> {
     /// Nodes to be added right after a node.
     behind: HashMap<NodeId, Vec<NodeId>>,
     order: Vec<NodeId>,
-    /// Whether a constant is finite but too large for `bfloat16`: what is computed of it is clipped before it is cast.
+    /// Whether a constant is finite but too large for `bfloat16`: the values that are computed from it are clipped before they are cast.
     clips: bool,
     narrowed: BTreeMap<String, usize>,
     kept: BTreeMap<Reason, BTreeMap<String, usize>>,

@@ -62,7 +62,7 @@ impl Case {
         ]
     }
 
-    /// The mask as an operand, and what it adds to a score.
+    /// The mask as an operand, and the number that it adds to a score.
     fn mask(&self) -> (Option<Tensor>, Added) {
         let Case { batch, heads, rows, keys, .. } = *self;
         let index = |n: usize, seed: u32| numbers(n, seed);

@@ -63,7 +63,7 @@ enum Lies {
     Wide(Short),
     /// In a room for the elements of the piece as `f32`.
     Piece(Short, Sliced),
-    /// In a room for the indices of the piece, which count from its first slice on; each slice has so many elements.
+    /// In a room for the indices of the piece, which count from its first slice on. The number is that of the elements of a slice.
     Indices(Sliced, usize),
     /// In a room for all its elements, which are added to a sum; it is rounded if the result is short.
     Sum(usize, Option<Short>),
@@ -177,7 +177,7 @@ pub(super) fn piecewise(
     Some(Kernel::random(run).with_workspace::<u8>(workspace).checked_as(check))
 }
 
-/// The kernel of a piece of so many slices.
+/// The kernel of a piece with `count` slices.
 fn piece(widened: &Spec<'_>, cut: &Cut, count: usize, make: fn(&Spec<'_>) -> Made) -> Option<Kernel> {
     let of = |parts: &[Part], index: usize, ty: &Type| {
         parts.get(index).copied().unwrap_or(Part::Whole).of(ty, count)
