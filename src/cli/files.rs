@@ -170,7 +170,7 @@ fn is_same(a: &Path, b: &Path) -> bool {
 mod tests {
     use std::any::TypeId;
 
-    use clap::CommandFactory;
+    use clap::{Arg, Command, CommandFactory};
 
     use super::*;
     use crate::cli::args::Cli;
@@ -187,5 +187,67 @@ mod tests {
                 assert!(!is_path || is_known, "{} {name}", command.get_name());
             }
         }
+    }
+
+    /// The words that give an argument a path; a positional argument is its path alone.
+    fn words(argument: &Arg, path: &str) -> Vec<String> {
+        let path = if argument.get_id() == "state" { format!("{path}.json") } else { path.to_owned() };
+        let option = argument.get_long().map(|long| format!("--{long}"));
+        option.into_iter().chain([path]).collect()
+    }
+
+    /// Whether a call of `command`, in which both arguments have these paths, is refused; none where clap allows no such call.
+    fn is_refused(command: &Command, pair: [&Arg; 2], paths: [&str; 2]) -> Option<bool> {
+        let mut given: Vec<(&Arg, Vec<String>)> = Vec::new();
+        for argument in command.get_arguments() {
+            let path = pair.iter().position(|one| one.get_id() == argument.get_id()).map(|index| paths[index]);
+            let required = argument.is_required_set().then_some("other");
+            if let Some(path) = path.or(required) {
+                given.push((argument, words(argument, path)));
+            }
+        }
+        given.sort_by_key(|(argument, _)| argument.get_index());
+        let name = (command.get_name() != "lmsc").then(|| command.get_name().to_owned());
+        let call = ["lmsc".to_owned()].into_iter().chain(name).chain(given.into_iter().flat_map(|it| it.1));
+        let matches = Cli::command().try_get_matches_from(call).ok()?;
+        Some(CallFiles::of(&matches).check().is_err())
+    }
+
+    #[test]
+    fn each_file_that_is_written_is_refused_beside_each_other_also_through_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let (file, link, twin) = (path("file"), path("link"), path("twin"));
+        for ending in ["", ".json"] {
+            std::fs::write(format!("{file}{ending}"), "x").unwrap();
+            std::os::unix::fs::symlink(format!("{file}{ending}"), format!("{link}{ending}")).unwrap();
+            std::fs::hard_link(format!("{file}{ending}"), format!("{twin}{ending}")).unwrap();
+        }
+        let (mut main, mut pairs) = (Cli::command(), 0);
+        main.build();
+        for command in main.get_subcommands().chain([&main]) {
+            let is = |argument: &&Arg, of: &[&str]| of.contains(&argument.get_id().as_str());
+            let written = command.get_arguments().filter(|argument| is(argument, &WRITTEN));
+            for written in written {
+                let files = [&READ[..], &TARGETS, &["state"], &WRITTEN].concat();
+                for other in command.get_arguments().filter(|argument| is(argument, &files)) {
+                    let (one, two) = (other.get_id().as_str(), written.get_id().as_str());
+                    if one == two || GOES_ON.contains(&(one, two)) {
+                        continue;
+                    }
+                    for paths in [[&file, &file], [&file, &link], [&link, &file], [&file, &twin]] {
+                        // A path that ends in `.json` is the table of the variables' values.
+                        let [read, mut to] = paths.map(|path| path.to_owned());
+                        if one == "state" {
+                            to += ".json";
+                        }
+                        let refused = is_refused(command, [other, written], [&read, &to]);
+                        assert_ne!(refused, Some(false), "{} {one} {two}: {read}, {to}", command.get_name());
+                        pairs += usize::from(refused == Some(true));
+                    }
+                }
+            }
+        }
+        assert!(pairs >= 400, "{pairs} calls");
     }
 }
