@@ -6,10 +6,13 @@ exit with status 0 (`<!-- run: exit 1 -->`: the last one with 1), and print the 
 stands for any lines, and `...` within a line for any text. In `docs`, a block that is not run says why:
 `<!-- not run: needs a GPU -->`. A block below `<!-- from FILE -->` is a part of that file.
 
+The answers of commands with --json are those of the schemas in docs/reference/schemas.
+
 The site has the pages of `docs`, those of other folders that PAGES lists, the help of each command, and pages of `lmsc plan`.
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -19,6 +22,8 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import jsonschema
 
 ROOT = Path(__file__).resolve().parents[1]
 LMSC = os.environ["LMSC"]
@@ -48,6 +53,28 @@ GALLERY = [
         "--instance testdata/instances/dag_resnet50_224_b256.json --budget 6GiB --compare all",
     ),
 ]
+
+# A call with --json for each schema in docs/reference/schemas; the status of all but `error` is 0. {plan}, {model} and {buffers} are
+# files that are written first.
+TINY = STEP.format("tiny_mlp") + " --dim batch=8"
+ANSWERS = {
+    "check": "check {plan} " + TINY,
+    "compare": "compare " + TINY,
+    "compile": TINY + " --budget 0.9x --run --steps 1",
+    "error": TINY + " --budget 1KiB",
+    "explain": "explain " + TINY + " --budget 0.9x --tensor {tensor}",
+    "fit": "fit " + TINY + " --gpu t4",
+    "inspect": "inspect " + TINY,
+    "launches": "launches " + TINY,
+    "offsets": "offsets {buffers} --capacity 8",
+    "passes": "passes",
+    "plan": "plan " + TINY + " --budget 0.9x --noise 10 --compare all",
+    "run": "run " + TINY + " --steps 1",
+    "survival": "verify {model} {model} --survives",
+    "sweep": "sweep " + TINY + " --budget 0.5x..1x",
+    "targets": "targets",
+    "verify": "verify " + TINY + " {model}",
+}
 
 MARK = re.compile(r"<!-- (run|not run)(?:: (.+?))? -->")
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
@@ -244,6 +271,39 @@ def lmsc(*arguments: str) -> str:
     return subprocess.run([LMSC, *arguments], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout.decode()
 
 
+def closed(schema: object) -> object:
+    """The schema with no other fields in an object than those that it lists."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    parts = {key: closed(part) for key, part in schema.items()}
+    return {**parts, "additionalProperties": False} if "properties" in parts else parts
+
+
+def check_answers() -> int:
+    """Compares an answer of each command with its schema, and returns how many there are."""
+    names = {path.stem for path in (ROOT / "docs/reference/schemas").glob("*.json")}
+    if names != ANSWERS.keys():
+        failures.append(f"docs/reference/schemas: not the schemas of scripts/docs.py: {sorted(names ^ ANSWERS.keys())}")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        files = {"plan": folder / "plan.json", "model": folder / "model.onnx", "buffers": folder / "buffers.csv"}
+        lmsc("-q", *f"{TINY} --budget smallest --save-plan {files['plan']} -o {files['model']}".split())
+        files["buffers"].write_text("id,lower,upper,size\na,0,1,4\nb,0,2,4\n")
+        tensor = json.loads(lmsc("inspect", *TINY.split(), "--json"))["largest"][0]["name"]
+        for name in sorted(names & ANSWERS.keys()):
+            call = ANSWERS[name].format(**files, tensor=tensor).split()
+            done = subprocess.run([LMSC, *call, "--json", "-q"], cwd=ROOT, stdout=subprocess.PIPE, check=False)
+            schema = json.loads((ROOT / f"docs/reference/schemas/{name}.json").read_text())
+            if (done.returncode == 0) == (name == "error"):
+                failures.append(f"lmsc {' '.join(call)} --json: exit status {done.returncode}")
+                continue
+            for fault in jsonschema.Draft202012Validator(closed(schema)).iter_errors(json.loads(done.stdout)):
+                failures.append(f"docs/reference/schemas/{name}.json: {fault.json_path}: {fault.message}")
+    return len(names)
+
+
 def command_line() -> str:
     """The page of the command line: the help of each command."""
     top = lmsc("--help")
@@ -315,6 +375,7 @@ def main() -> None:
         check_excerpts(path)
     links = 0
     if not arguments.files:
+        print(f"schemas: the answers of {check_answers()} commands", flush=True)
         links = check_links(arguments.open_links)
         site()
     for failure in failures:

@@ -8,7 +8,7 @@ use lmsc_ir::{Advice, Message, words};
 use lmsc_onnx::file::cannot;
 use lmsc_passes::PassError;
 use lmsc_plan::Refusal;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::codes::{Code, ErrorKind};
 
@@ -30,6 +30,47 @@ struct Parts {
 enum What {
     Message(Message),
     Refusal(Refusal),
+}
+
+/// An error as JSON.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ErrorAnswer<'a> {
+    /// Version of this format.
+    format: u32,
+    error: ErrorFacts<'a>,
+}
+
+/// An error in its parts.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ErrorFacts<'a> {
+    /// Its code, as `LMS0101`.
+    code: &'static str,
+    /// The kind that decides the exit status.
+    kind: &'static str,
+    message: String,
+    /// Of a refused budget: the node at which it does not suffice.
+    node: Option<&'a str>,
+    /// The bytes that the node needs.
+    needed: Option<u64>,
+    budget: Option<u64>,
+    /// The smallest budget that any of the ways below reaches.
+    smallest_budget: Option<u64>,
+    smallest: Vec<BudgetFacts>,
+    /// Further sentences.
+    facts: Vec<String>,
+    /// Advice.
+    helps: Vec<String>,
+}
+
+/// The smallest budget of one kind of plan.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct BudgetFacts {
+    bytes: u64,
+    /// The options that make such plans, if the call needs others.
+    option: Option<String>,
 }
 
 impl Error {
@@ -125,24 +166,21 @@ impl Error {
     pub fn to_json(&self) -> String {
         let Message { text, facts, helps } = self.message();
         let refusal = self.refusal();
-        let smallest: Vec<Value> = refusal
-            .iter()
-            .flat_map(|refusal| &refusal.smallest)
-            .map(|found| json!({ "bytes": found.bytes.0, "option": found.reach.options() }))
-            .collect();
-        let error = json!({
-            "code": self.code().number(),
-            "kind": self.kind().name(),
-            "message": text,
-            "node": refusal.and_then(|refusal| refusal.node.as_deref()),
-            "needed": refusal.and_then(|refusal| refusal.needed).map(|bytes| bytes.0),
-            "budget": refusal.map(|refusal| refusal.budget.0),
-            "smallest_budget": refusal.and_then(Refusal::smallest_budget).map(|found| found.bytes.0),
-            "smallest": smallest,
-            "facts": facts,
-            "helps": helps,
-        });
-        serde_json::to_string_pretty(&json!({ "format": 1, "error": error })).expect("it is JSON")
+        let smallest = refusal.iter().flat_map(|refusal| &refusal.smallest);
+        let smallest = smallest.map(|found| BudgetFacts { bytes: found.bytes.0, option: found.reach.options() });
+        let error = ErrorFacts {
+            code: self.code().number(),
+            kind: self.kind().name(),
+            message: text,
+            node: refusal.and_then(|refusal| refusal.node.as_deref()),
+            needed: refusal.and_then(|refusal| refusal.needed).map(|bytes| bytes.0),
+            budget: refusal.map(|refusal| refusal.budget.0),
+            smallest_budget: refusal.and_then(Refusal::smallest_budget).map(|found| found.bytes.0),
+            smallest: smallest.collect(),
+            facts,
+            helps,
+        };
+        serde_json::to_string_pretty(&ErrorAnswer { format: 1, error }).expect("it is JSON")
     }
 
     /// The error with its refusal changed; other errors stay as they are.

@@ -16,6 +16,7 @@ use crate::state::{self, StateFacts};
 
 /// The report of the main command. Bytes are plain numbers.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
     /// Version of this format.
     pub format: u32,
@@ -65,6 +66,7 @@ fn is_zero(bytes: &u64) -> bool {
 
 /// A file that was written.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WrittenFacts {
     /// The path, as given.
     pub path: String,
@@ -82,6 +84,7 @@ impl WrittenFacts {
 
 /// Facts about a graph.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GraphFacts {
     /// Number of nodes.
     pub nodes: usize,
@@ -101,6 +104,7 @@ pub struct GraphFacts {
 
 /// The share of a graph's times that a profile measured. Times are milliseconds.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileFacts {
     /// The device that was measured.
     pub device: String,
@@ -116,6 +120,7 @@ pub struct ProfileFacts {
 
 /// Memory of a graph in its order.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MemoryFacts {
     /// Device bytes of resident storages.
     pub resident: u64,
@@ -131,6 +136,7 @@ pub struct MemoryFacts {
 
 /// A storage that is swapped.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SwappedFacts {
     /// The name of the storage's root value.
     pub value: String,
@@ -148,6 +154,7 @@ pub struct SwappedFacts {
 
 /// A storage that is not swapped.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KeptFacts {
     /// The name of the storage's root value.
     pub value: String,
@@ -159,6 +166,7 @@ pub struct KeptFacts {
 
 /// A pass that ran.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PassFacts {
     /// The pass's name.
     pub name: String,
@@ -170,6 +178,7 @@ pub struct PassFacts {
 
 /// The numbers of the equivalence check.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProofFacts {
     /// Corresponding nodes.
     pub nodes: usize,

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// A variable: an input that is kept from step to step.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StateFacts {
     /// The input's name.
     pub input: String,

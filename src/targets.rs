@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use lmsc_plan::Target;
 use lmsc_plan::cost::Profile;
-use lmsc_plan::target::BUILT_IN;
-use serde_json::json;
+use lmsc_plan::target::{BUILT_IN, Kernels};
+use serde::Serialize;
 
 use crate::{Code, Error, device};
 
@@ -27,41 +27,88 @@ pub fn list_targets() -> String {
     Target::all_built_in().iter().map(line).collect()
 }
 
+/// Targets, as JSON.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct TargetList {
+    /// Version of this format.
+    format: u32,
+    targets: Vec<TargetFacts>,
+}
+
+/// A target. Bytes are plain numbers.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct TargetFacts {
+    name: String,
+    description: String,
+    /// The device whose kernels run the step.
+    #[cfg_attr(test, schemars(with = "String"))]
+    kernels: Kernels,
+    device_bytes: u64,
+    host_bytes: u64,
+    alignment_bytes: u64,
+    page_bytes: u64,
+    /// The link between device and host, as targets in TOML have it.
+    link: serde_json::Value,
+    compute: ComputeFacts,
+}
+
+/// The speed of a device.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ComputeFacts {
+    multiprocessors: u64,
+    memory_bytes_per_second: u64,
+    launch_nanos: u64,
+    flops_per_second: Flops,
+}
+
+/// Peak operations per second by type.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Flops {
+    float64: u64,
+    float32: u64,
+    float16: u64,
+    bfloat16: u64,
+}
+
 /// The built-in targets as JSON; with a name, only that target.
 ///
 /// # Errors
 /// As [`target`].
 pub fn targets_as_json(name: Option<&str>) -> Result<String, Error> {
-    let json = |target: &Target| {
+    let facts = |target: &Target| {
         let Target { link, compute, .. } = target;
         let flops = &compute.flops_per_second;
-        json!({
-            "name": target.name,
-            "description": target.description,
-            "kernels": target.kernels,
-            "device_bytes": target.device_bytes.0,
-            "host_bytes": target.host_bytes.0,
-            "alignment_bytes": target.alignment_bytes.0,
-            "page_bytes": target.page_bytes.0,
-            "link": link,
-            "compute": {
-                "multiprocessors": compute.multiprocessors,
-                "memory_bytes_per_second": compute.memory_bytes_per_second,
-                "launch_nanos": compute.launch_nanos,
-                "flops_per_second": {
-                    "float64": flops.float64,
-                    "float32": flops.float32,
-                    "float16": flops.float16,
-                    "bfloat16": flops.bfloat16,
+        TargetFacts {
+            name: target.name.clone(),
+            description: target.description.clone(),
+            kernels: target.kernels,
+            device_bytes: target.device_bytes.0,
+            host_bytes: target.host_bytes.0,
+            alignment_bytes: target.alignment_bytes.0,
+            page_bytes: target.page_bytes.0,
+            link: serde_json::to_value(link).expect("a link is JSON"),
+            compute: ComputeFacts {
+                multiprocessors: compute.multiprocessors,
+                memory_bytes_per_second: compute.memory_bytes_per_second,
+                launch_nanos: compute.launch_nanos,
+                flops_per_second: Flops {
+                    float64: flops.float64,
+                    float32: flops.float32,
+                    float16: flops.float16,
+                    bfloat16: flops.bfloat16,
                 },
             },
-        })
+        }
     };
     let targets: Vec<_> = match name {
-        Some(name) => vec![json(&named_target(name)?)],
-        None => Target::all_built_in().iter().map(json).collect(),
+        Some(name) => vec![facts(&named_target(name)?)],
+        None => Target::all_built_in().iter().map(facts).collect(),
     };
-    Ok(format!("{:#}\n", json!({ "format": 1, "targets": targets })))
+    Ok(serde_json::to_string_pretty(&TargetList { format: 1, targets }).expect("an answer is JSON") + "\n")
 }
 
 /// The names of the built-in targets.

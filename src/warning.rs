@@ -10,8 +10,10 @@ use crate::{Code, Error, term};
 
 /// A fault of a file that does not prevent its use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Warning {
     #[serde(serialize_with = "number")]
+    #[cfg_attr(test, schemars(with = "String"))]
     code: Code,
     message: String,
 }

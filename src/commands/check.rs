@@ -18,7 +18,8 @@ use crate::{Code, Error};
 
 /// The file and the result of the check, as JSON.
 #[derive(Debug, Serialize)]
-struct Verdict {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Verdict {
     /// Version of this format.
     format: u32,
     file: String,
@@ -36,6 +37,7 @@ struct Verdict {
 
 /// The numbers of a valid file.
 #[derive(Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Facts {
     memory_bytes: u64,
     /// The planner that made a plan.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lmsc_ir::{Graph, words};
 use lmsc_passes::PassCx;
-use serde_json::json;
+use serde::Serialize;
 
 use crate::cli::args::CompareArgs;
 use crate::context::of_machine;
@@ -65,6 +65,44 @@ fn recorded(path: &Path) -> Result<Values, Error> {
     names.into_iter().map(|name| Ok((name.clone(), tensors.bytes(&name)?))).collect()
 }
 
+/// The answer as JSON.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Compared {
+    /// Version of this format.
+    format: u32,
+    /// Number of operators that compute what the host does.
+    equal: usize,
+    left_out: Vec<LeftOut>,
+    /// The others, in the order of the graph.
+    wrong: Vec<WrongOperator>,
+}
+
+/// An operator that is not compared.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct LeftOut {
+    node: String,
+    why: String,
+}
+
+/// An operator whose result differs by more than rounding explains.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct WrongOperator {
+    node: String,
+    operator: String,
+    result: String,
+    /// The element that differs most, in row-major order.
+    element: usize,
+    seen: f64,
+    expected: f64,
+    /// The difference, in units of the difference that rounding explains.
+    times_rounding: f64,
+    /// Operands that were not recorded, so that they are those of a run here.
+    operands_of_run: Vec<String>,
+}
+
 /// The answer as text or JSON; an error if an operator differs.
 fn answer(
     args: &CompareArgs,
@@ -75,15 +113,25 @@ fn answer(
     let Comparison { equal, left_out, wrong } = comparison;
     let operator = |wrong: &Wrong| {
         let node = graph.node(wrong.node);
-        json!({
-            "node": &*node.name, "operator": node.op.to_string(), "result": wrong.result, "element": wrong.element,
-            "seen": wrong.values[0], "expected": wrong.values[1], "times_rounding": wrong.times, "operands_of_run": wrong.of_run,
-        })
+        WrongOperator {
+            node: node.name.to_string(),
+            operator: node.op.to_string(),
+            result: wrong.result.clone(),
+            element: wrong.element,
+            seen: wrong.values[0],
+            expected: wrong.values[1],
+            times_rounding: wrong.times,
+            operands_of_run: wrong.of_run.clone(),
+        }
     };
-    let left = left_out.iter().map(|(node, why)| json!({ "node": node, "why": why })).collect::<Vec<_>>();
-    let json = json!({
-        "format": 1, "equal": equal, "left_out": left, "wrong": wrong.iter().map(operator).collect::<Vec<_>>(),
-    });
+    let left = |(node, why): &(String, String)| LeftOut { node: node.clone(), why: why.clone() };
+    let compared = Compared {
+        format: 1,
+        equal: *equal,
+        left_out: left_out.iter().map(left).collect(),
+        wrong: wrong.iter().map(operator).collect(),
+    };
+    let json = serde_json::to_string_pretty(&compared).expect("an answer is JSON");
     let counted = format!(
         "{} {} what the host computes from the same operands",
         words::count(*equal, "operator"),
@@ -91,7 +139,7 @@ fn answer(
     );
     let Some(first) = wrong.first() else {
         if args.json {
-            return Ok(format!("{json:#}\n"));
+            return Ok(json + "\n");
         }
         let reasons = left_out.iter().map(|(node, why)| format!("left out `{node}`: {why}\n"));
         return Ok(format!("{counted}\n{}", reasons.collect::<String>()));

@@ -19,7 +19,8 @@ use crate::{Code, Error, ErrorKind, load, look};
 
 /// The events of one tensor. Times are milliseconds from the start of the step.
 #[derive(Debug, Serialize)]
-struct Story {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Story {
     /// Version of this format.
     format: u32,
     tensor: String,
@@ -45,6 +46,7 @@ struct Story {
 
 /// The conditions that would change the decision.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Changes {
     /// A budget for which the tensor stays, found by planning; `None` if fixed parameters move it for every budget.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,6 +67,7 @@ struct Changes {
 
 /// An event of the tensor.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Event {
     /// `computed`, `encoded`, `leaves`, `returns`, `joined`, `computed again` or `read`.
     what: &'static str,

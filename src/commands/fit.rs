@@ -36,7 +36,8 @@ const EFFORT: u32 = 10;
 
 /// The results. Times are milliseconds.
 #[derive(Debug, Serialize)]
-struct Fit {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Fit {
     /// Version of this format.
     format: u32,
     model: String,
@@ -51,6 +52,7 @@ struct Fit {
 
 /// The results for one card.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Card {
     target: String,
     description: String,
@@ -67,6 +69,7 @@ struct Card {
 
 /// Whether a step fits a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 enum Fits {
     AsItIs,
@@ -76,6 +79,7 @@ enum Fits {
 
 /// The result for one batch.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Point {
     batch: Option<u64>,
     fits: Fits,
@@ -89,6 +93,7 @@ struct Point {
 
 /// The memory and time of a step that fits.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Step {
     peak_bytes: u64,
     step_ms: f64,

@@ -17,7 +17,8 @@ use crate::state::{self, StateFacts};
 use crate::{Error, Loaded, Warning};
 
 #[derive(Serialize)]
-struct Inspection {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Inspection {
     format: u32,
     model: String,
     graph: GraphFacts,
@@ -36,6 +37,7 @@ struct Inspection {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct NamedBytes {
     name: String,
     #[serde(rename = "type")]
@@ -44,6 +46,7 @@ struct NamedBytes {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct StorageFacts {
     name: String,
     #[serde(rename = "type")]

@@ -7,7 +7,7 @@ use lmsc_cuda::{self as cuda, CallKind, FloatType, Found, Listed, Precision};
 use lmsc_ir::program::Stream;
 use lmsc_ir::{Bytes, ElementType, Graph, words};
 use lmsc_plan::{Costs, Target};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::cli::args::LaunchesArgs;
 use crate::job::Device;
@@ -86,43 +86,107 @@ impl Floored {
         }
     }
 
-    fn to_json(&self) -> Value {
+    fn facts(&self) -> CallFacts<'_> {
         let Listed { stream, command, node, bytes, operations, .. } = &self.call;
-        let mut json = json!({
-            "kind": self.kind(),
-            "stream": stream.to_string(),
-            "command": command,
-            "node": node,
-            "bytes": bytes,
-            "operations": operations,
-            "floor_seconds": self.floor(),
-            "bound": self.bound(),
-        });
+        let mut facts = CallFacts {
+            kind: self.kind(),
+            stream: stream.to_string(),
+            command: *command,
+            node,
+            bytes: *bytes,
+            operations: *operations,
+            floor_seconds: self.floor(),
+            bound: self.bound(),
+            ..CallFacts::default()
+        };
         match &self.call.kind {
             CallKind::Kernel { name, blocks, operators } => {
-                json["kernel"] = name.clone().into();
-                json["blocks"] = (*blocks).into();
-                json["operators"] = (*operators).into();
+                (facts.kernel, facts.blocks, facts.operators) = (Some(&**name), Some(*blocks), Some(*operators));
             }
             CallKind::Product { batch, extents } => {
-                json["batch"] = (*batch).into();
-                json["extents"] = json!(extents);
+                (facts.batch, facts.extents) = (Some(*batch), Some(*extents));
             }
             CallKind::Convolution { found, extents: [image, weights, positions] } => {
-                json["computes"] = match found {
+                facts.computes = Some(match found {
                     Found::Positions => "positions",
                     Found::Image => "image",
                     Found::Weights => "weights",
-                }
-                .into();
-                json["image"] = json!(image);
-                json["weights"] = json!(weights);
-                json["positions"] = json!(positions);
+                });
+                [facts.image, facts.weights, facts.positions] = [image, weights, positions].map(|it| Some(&**it));
             }
             CallKind::Copy => {}
         }
-        json
+        facts
     }
+}
+
+/// The calls of a step, as JSON.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Calls<'a> {
+    /// Version of this format.
+    format: u32,
+    model: &'a str,
+    target: &'a str,
+    calls: Vec<CallFacts<'a>>,
+    totals: Vec<TotalFacts>,
+    /// The least time of all calls that compute.
+    compute_floor_seconds: f64,
+    /// The time that their launches take in addition.
+    launch_seconds: f64,
+}
+
+/// A call. The fields of another kind are absent.
+#[derive(Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct CallFacts<'a> {
+    /// `kernel`, `product`, `convolution`, `copy out` or `copy in`.
+    kind: &'static str,
+    stream: String,
+    /// The index of its command in the stream.
+    command: u32,
+    node: &'a str,
+    /// The least bytes that it moves.
+    bytes: u64,
+    /// The least operations; a multiplication and an addition are two.
+    operations: u64,
+    /// The least time.
+    floor_seconds: f64,
+    /// `bytes` or `operations`: the one that bounds the time.
+    bound: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocks: Option<u32>,
+    /// Number of operators that a kernel computes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operators: Option<usize>,
+    /// Number of products of one call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    batch: Option<i32>,
+    /// Rows and columns of a product, and the length of its sums.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extents: Option<[i32; 3]>,
+    /// `positions`, `image` or `weights`: the tensor of a convolution that is computed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    computes: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<&'a [i32]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weights: Option<&'a [i32]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    positions: Option<&'a [i32]>,
+}
+
+/// The sum of the calls of one kind.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct TotalFacts {
+    kind: &'static str,
+    calls: usize,
+    bytes: u64,
+    operations: u64,
+    floor_seconds: f64,
 }
 
 /// The sum of several calls.
@@ -199,25 +263,20 @@ fn computing(calls: &[Floored], target: &Target) -> [f64; 2] {
 
 fn to_json(model: &str, target: &Target, calls: &[Floored]) -> String {
     let [floor, launches] = computing(calls, target);
-    let total = |(kind, it): (&str, Total)| {
-        json!({
-            "kind": kind,
-            "calls": it.calls,
-            "bytes": it.bytes,
-            "operations": it.operations,
-            "floor_seconds": it.floor,
-        })
+    let total = |(kind, it): (&'static str, Total)| {
+        let Total { calls, bytes, operations, floor, .. } = it;
+        TotalFacts { kind, calls, bytes, operations, floor_seconds: floor }
     };
-    let json = json!({
-        "format": 1,
-        "model": model,
-        "target": target.name,
-        "calls": calls.iter().map(Floored::to_json).collect::<Vec<_>>(),
-        "totals": totals(calls).into_iter().map(total).collect::<Vec<_>>(),
-        "compute_floor_seconds": floor,
-        "launch_seconds": launches,
-    });
-    format!("{json:#}\n")
+    let calls = Calls {
+        format: 1,
+        model,
+        target: &target.name,
+        calls: calls.iter().map(Floored::facts).collect(),
+        totals: totals(calls).into_iter().map(total).collect(),
+        compute_floor_seconds: floor,
+        launch_seconds: launches,
+    };
+    serde_json::to_string_pretty(&calls).expect("an answer is JSON") + "\n"
 }
 
 /// A number of operations, with three digits.

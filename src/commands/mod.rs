@@ -17,6 +17,8 @@ mod passes;
 mod plan;
 mod reduce;
 mod run;
+#[cfg(test)]
+mod schemas;
 mod survival;
 mod sweep;
 mod verify;

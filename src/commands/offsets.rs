@@ -13,7 +13,8 @@ use crate::{Code, Error};
 
 /// The result, as JSON.
 #[derive(Debug, Serialize)]
-struct Answer<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Answer<'a> {
     /// Version of this format.
     format: u32,
     buffers: usize,
@@ -35,6 +36,7 @@ struct Answer<'a> {
 
 /// A buffer and the address of its first byte.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Placed<'a> {
     id: &'a str,
     offset: u64,

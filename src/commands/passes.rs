@@ -1,6 +1,7 @@
 //! `lmsc passes`.
 
 use lmsc_passes::{CallOption, Pass, Pipeline, REGISTRY};
+use serde::Serialize;
 
 use crate::DEFAULT_PLANNER;
 
@@ -18,19 +19,49 @@ pub fn list_passes() -> String {
     text
 }
 
+/// The passes, as JSON.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct PassList {
+    /// Version of this format.
+    format: u32,
+    passes: Vec<PassFacts>,
+}
+
+/// A pass.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct PassFacts {
+    name: &'static str,
+    summary: &'static str,
+    /// Its position in the default pipeline, from 1.
+    place: Option<usize>,
+    options: Vec<OptionFacts>,
+}
+
+/// An option of a pass.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct OptionFacts {
+    name: &'static str,
+    summary: &'static str,
+    default: String,
+    /// The values that it takes, in words.
+    takes: String,
+}
+
 /// The table of passes as JSON.
 pub fn passes_as_json() -> String {
     let option = |option: &CallOption| {
         let (default, takes) = (option.default.to_string(), option.takes());
-        serde_json::json!({ "name": option.name, "summary": option.summary, "default": default, "takes": takes })
+        OptionFacts { name: option.name, summary: option.summary, default, takes }
     };
     let json = |pass: &&dyn Pass| {
-        let options: Vec<_> = pass.options().iter().map(option).collect();
-        let (name, summary, place) = (pass.name(), pass.summary(), default_place(*pass));
-        serde_json::json!({ "name": name, "summary": summary, "place": place, "options": options })
+        let options = pass.options().iter().map(option).collect();
+        PassFacts { name: pass.name(), summary: pass.summary(), place: default_place(*pass), options }
     };
-    let passes: Vec<_> = REGISTRY.iter().map(json).collect();
-    format!("{:#}\n", serde_json::json!({ "format": 1, "passes": passes }))
+    let passes = PassList { format: 1, passes: REGISTRY.iter().map(json).collect() };
+    serde_json::to_string_pretty(&passes).expect("an answer is JSON") + "\n"
 }
 
 /// The position of the pass in the default pipeline, counted from 1.

@@ -34,6 +34,7 @@ use crate::{Code, Error, Loaded, Warning};
 
 /// The plan of one planner, in numbers. Times are milliseconds.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Found {
     planner: &'static str,
     /// The end of the last step.
@@ -59,7 +60,8 @@ struct Found {
 
 /// The result of `lmsc plan`, as JSON.
 #[derive(Debug, Serialize)]
-struct Answer {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Answer {
     /// Version of this format.
     format: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,6 +112,7 @@ struct Answer {
 /// The step times of the plan when operators and copies take other times than planned, over [`REPLAYS`] replays.
 /// Times are milliseconds.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ReplayedFacts {
     noise_percent: u32,
     contention_percent: u32,
@@ -130,6 +133,7 @@ const REPLAYS: u32 = 20;
 
 /// A planner that is compared with the main one.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Compared {
     planner: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]

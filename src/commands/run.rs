@@ -6,14 +6,16 @@ use std::path::Path;
 use lmsc_ir::words;
 use lmsc_onnx::key;
 use lmsc_passes::PassCx;
+use serde::Serialize;
 
 use crate::budget::Budget;
 use crate::cli::args::{CompileArgs, RunArgs};
 use crate::compile::Compiled;
 use crate::context::{of_machine, with_budgets};
 use crate::files::is_page;
+use crate::report::Report;
 use crate::run::{
-    Files, Job, RunOptions, Tensors, check_targets, compute_here, inline_small, is_planned, metadata,
+    Files, Job, RunFacts, RunOptions, Tensors, check_targets, compute_here, inline_small, is_planned, metadata,
     planned_budget, planned_pages, predicted_by,
 };
 use crate::{Code, Error, load, targets, term};
@@ -52,14 +54,21 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
         Job { path, graph, is_planned, files, mapped: &[], cx: &cx, options, device, planned_for, verbose };
     let ran = job.run(args.report.as_deref(), (!args.json).then_some(&mut *out))?;
     if args.json {
-        let mut json = ran.report.to_json();
-        if !warnings.is_empty() {
-            json["warnings"] = serde_json::json!(warnings);
-        }
-        writeln!(out, "{}", words::shown(&format!("{json:#}")))
-            .map_err(|e| Error::writing(Path::new("-"), &e))?;
+        let json = serde_json::to_string_pretty(&ran.report.answer(&warnings)).expect("a report is JSON");
+        writeln!(out, "{}", words::shown(&json)).map_err(|e| Error::writing(Path::new("-"), &e))?;
     }
     ran.end
+}
+
+/// The report of a compilation, and that of a run of what was compiled.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct CompiledAndRun<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    /// With `--run`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<RunFacts>,
 }
 
 /// Runs steps of a compiled model, and prints losses, times and memory; as JSON, together with the report of the
@@ -91,9 +100,8 @@ pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write
         return job.run(page, Some(out))?.end;
     }
     let ran = job.run(page, None)?;
-    let mut json = serde_json::to_value(&compiled.report).expect("a report is JSON");
-    json["run"] = ran.report.to_json();
-    print(&format!("{json:#}\n"))?;
+    let answer = CompiledAndRun { report: &compiled.report, run: Some(ran.report.answer(&[])) };
+    print(&(serde_json::to_string_pretty(&answer).expect("a report is JSON") + "\n"))?;
     ran.end
 }
 

@@ -4,8 +4,28 @@ use std::path::Path;
 
 use lmsc_ir::words::count;
 use lmsc_onnx::{LMSC_DOMAIN, Model, Survival};
+use serde::Serialize;
 
 use crate::{Code, Error, load};
+
+/// The answer as JSON: numbers in the file of lmsc, and those that are left.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Survivors<'a> {
+    /// Version of this format.
+    format: u32,
+    swap_outs: usize,
+    swap_outs_left: usize,
+    swap_ins: usize,
+    swap_ins_left: usize,
+    recomputed: usize,
+    recomputed_left: usize,
+    /// Functions that carry swaps.
+    functions: usize,
+    functions_left: usize,
+    /// Names of the nodes that are gone.
+    gone: &'a [String],
+}
 
 /// Counts the swaps, recomputed nodes and functions of `original` that are still in `optimized`.
 pub(crate) fn survival(original: &Path, optimized: &Path, json: bool) -> Result<String, Error> {
@@ -18,14 +38,19 @@ pub(crate) fn survival(original: &Path, optimized: &Path, json: bool) -> Result<
             .with_help("ORIGINAL is a file that lmsc wrote, REWRITTEN what another program made of it"));
     }
     let answer = || {
-        let text = serde_json::json!({
-            "format": 1,
-            "swap_outs": result.swap_outs, "swap_outs_left": result.swap_outs_left,
-            "swap_ins": result.swap_ins, "swap_ins_left": result.swap_ins_left,
-            "recomputed": result.recomputed, "recomputed_left": result.recomputed_left,
-            "functions": result.functions, "functions_left": result.functions_left, "gone": result.gone,
-        });
-        text.to_string()
+        let answer = Survivors {
+            format: 1,
+            swap_outs: result.swap_outs,
+            swap_outs_left: result.swap_outs_left,
+            swap_ins: result.swap_ins,
+            swap_ins_left: result.swap_ins_left,
+            recomputed: result.recomputed,
+            recomputed_left: result.recomputed_left,
+            functions: result.functions,
+            functions_left: result.functions_left,
+            gone: &result.gone,
+        };
+        serde_json::to_string(&answer).expect("an answer is JSON")
     };
     let left = left(&result);
     if result.is_whole() {

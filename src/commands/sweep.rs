@@ -20,7 +20,8 @@ use crate::{Code, Error, Warning, view, warning};
 
 /// The results. Times are milliseconds.
 #[derive(Debug, Serialize)]
-struct Sweep {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Sweep {
     /// Version of this format.
     format: u32,
     model: String,
@@ -33,6 +34,7 @@ struct Sweep {
 
 /// The plans for one choice of sizes.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Size {
     /// The values of the symbolic dimensions.
     dims: Vec<(String, u64)>,
@@ -43,12 +45,14 @@ struct Size {
     compute_ms: f64,
     /// The smallest budgets for which there is a plan, if one of the budgets has none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<super::schemas::FloorFacts>"))]
     smallest_budgets: Option<Floors>,
     points: Vec<Point>,
 }
 
 /// The plan for one budget, or none.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Point {
     budget_bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,6 +64,7 @@ struct Point {
 
 /// A plan that fits.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Found {
     makespan_ms: f64,
     /// No plan within the budget is faster than this.

@@ -5,7 +5,7 @@ use std::path::Path;
 use lmsc_ir::equiv::{self, Equivalence};
 use lmsc_ir::{Attr, Bytes, Data, Graph, NodeId};
 use lmsc_onnx::key;
-use serde_json::json;
+use serde::Serialize;
 
 use super::survival;
 use crate::cli::args::VerifyArgs;
@@ -60,8 +60,8 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
         }
         Err(difference) => {
             let error = Error::new(Code::Different, format!("different: {difference}"));
-            let answer = || json!({ "format": 1, "equal": false, "difference": difference }).to_string();
-            Err(if args.json { error.with_answer(answer()) } else { error })
+            let answer = Verdict { difference: Some(difference.to_string()), ..Verdict::default() };
+            Err(if args.json { error.with_answer(answer.to_json()) } else { error })
         }
     }
 }
@@ -88,6 +88,51 @@ fn of_written(path: &Path, binding: &Binding) -> Binding {
     if load::is_text(path) { Binding::default() } else { binding.without_optimizer() }
 }
 
+/// The answer as JSON.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Verdict {
+    /// Version of this format.
+    format: u32,
+    equal: bool,
+    /// The first difference, if the models are not equal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<String>,
+    /// The numbers of the check, if they are equal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proof: Option<ProofFacts>,
+    /// The bound of memory that the file states, if a plan was made; `null` if neither file states one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<Option<MemoryBound>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Warning>,
+}
+
+/// Whether the file's bound of memory holds.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct MemoryBound {
+    holds: bool,
+    /// The most device bytes in any timing, if it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak: Option<u64>,
+    /// The reason, if it does not hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+impl Default for Verdict {
+    fn default() -> Verdict {
+        Verdict { format: 1, equal: false, difference: None, proof: None, memory: None, warnings: Vec::new() }
+    }
+}
+
+impl Verdict {
+    fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a verdict is JSON")
+    }
+}
+
 /// The message for models that compute the same.
 fn verdict(
     args: &VerifyArgs,
@@ -97,20 +142,18 @@ fn verdict(
 ) -> Result<String, Error> {
     let facts = ProofFacts::from(proof);
     if args.json {
-        let mut answer = json!({ "format": 1, "equal": true, "proof": facts });
-        if !warnings.is_empty() {
-            answer["warnings"] = json!(warnings);
-        }
-        match guarantee {
-            Guarantee::None => {}
-            Guarantee::Unstated => answer["memory"] = json!(null),
-            Guarantee::Holds(peak) => answer["memory"] = json!({ "holds": true, "peak": peak.0 }),
-            Guarantee::Lost(why) => {
-                answer["memory"] = json!({ "holds": false, "why": why });
-                return Err(lost(&facts.to_text(), why).with_answer(answer.to_string()));
-            }
-        }
-        return Ok(answer.to_string() + "\n");
+        let memory = match guarantee {
+            Guarantee::None => None,
+            Guarantee::Unstated => Some(None),
+            Guarantee::Holds(peak) => Some(Some(MemoryBound { holds: true, peak: Some(peak.0), why: None })),
+            Guarantee::Lost(why) => Some(Some(MemoryBound { holds: false, peak: None, why: Some(why.clone()) })),
+        };
+        let (proof, warnings) = (Some(facts.clone()), warnings.to_vec());
+        let answer = Verdict { equal: true, proof, memory, warnings, ..Verdict::default() }.to_json();
+        return match guarantee {
+            Guarantee::Lost(why) => Err(lost(&facts.to_text(), why).with_answer(answer)),
+            _ => Ok(answer + "\n"),
+        };
     }
     let equal = facts.to_text();
     match guarantee {

@@ -35,6 +35,7 @@ use checkpoint::{Checkpoint, Origin, Stated, Value};
 pub(crate) use compare::{Comparison, Values, Wrong, case, compare, values_of};
 use fixed::Fixed;
 pub use options::RunOptions;
+pub(crate) use report::RunFacts;
 use report::{Prediction, Report};
 pub(crate) use runner::Runner;
 pub use session::{InputBytes, Session, TensorData};

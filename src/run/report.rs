@@ -10,9 +10,10 @@ use lmsc_passes::PassCx;
 use lmsc_plan::cost::{Cost, stream_nanos};
 use lmsc_plan::{Costs, Execution, Target};
 use lmsc_runtime::{Fragmentation, Measurements, Recent};
-use serde_json::json;
+use serde::Serialize;
 
 use super::runner::{Gpu, Runner};
+use crate::Warning;
 
 /// The predicted step.
 pub(crate) struct Prediction {
@@ -77,6 +78,110 @@ fn fused(graph: &Graph, costs: &Costs, groups: &[Group], target: &Target) -> BTr
         nanos.extend(nodes.first().map(|&node| (node, all)));
     }
     nanos
+}
+
+/// The report of a run, as JSON. Bytes are plain numbers.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct RunFacts {
+    /// Version of this format.
+    format: u32,
+    /// The number of the first step of this run.
+    first_step: u64,
+    /// The losses of the last steps; `null` is no finite number.
+    #[cfg_attr(test, schemars(with = "Vec<Option<f32>>"))]
+    losses: Vec<f32>,
+    /// The times of the last steps.
+    step_seconds: Vec<f64>,
+    predicted_step_seconds: f64,
+    /// The source of the prediction, in words.
+    prediction: String,
+    /// The most bytes of the device in use at once, as measured.
+    peak: u64,
+    /// The most bytes that the plan allows.
+    predicted_peak: u64,
+    /// The most bytes in the order of the commands.
+    peak_in_order: u64,
+    /// Bytes of the device's arena.
+    arena: u64,
+    /// The bytes of the arena up to its last address.
+    last_address: u64,
+    /// Bytes of the host's memory for what was copied out.
+    slab: u64,
+    budget: Option<u64>,
+    /// Bytes that a step copies to the host.
+    copied_out: u64,
+    /// Bytes that a step copies to the device.
+    copied_in: u64,
+    copies_out: usize,
+    copies_in: usize,
+    /// The mean time of a step in which operators waited for copies.
+    stalled_seconds: f64,
+    /// The share of the copies' time that operators hid.
+    hidden_percent: Option<f64>,
+    gpu: Option<GpuFacts>,
+    /// The chunks of memory that is mapped in chunks.
+    #[serde(rename = "virtual")]
+    chunks: Option<ChunkFacts>,
+    /// Inputs and initializers whose values lmsc chose.
+    drawn: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Warning>,
+}
+
+/// The GPU of a run.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct GpuFacts {
+    name: String,
+    /// The implementation of matrix products.
+    products: String,
+    /// The implementation of convolutions, if the step has some.
+    convolutions: Option<String>,
+    libraries: Vec<Library>,
+}
+
+/// A library of the GPU.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Library {
+    name: String,
+    version: String,
+    path: String,
+}
+
+/// Memory that is mapped in chunks.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ChunkFacts {
+    /// Bytes of a chunk.
+    chunk: u64,
+    /// The most chunks in use at once.
+    chunks: u64,
+    /// Number of chunks that are needed.
+    mapped: u64,
+    /// The most bytes that are lost at once.
+    lost: u64,
+    /// The bound of the lost bytes (OOC, eq. 2).
+    lost_below: u64,
+    /// The bytes that an arena would lose.
+    lost_in_arena: u64,
+}
+
+impl GpuFacts {
+    fn of(gpu: &Gpu) -> GpuFacts {
+        let library = |it: &LibraryFacts| Library {
+            name: it.name.to_string(),
+            version: it.version.to_string(),
+            path: it.path.display().to_string(),
+        };
+        GpuFacts {
+            name: gpu.name.clone(),
+            products: gpu.products.clone(),
+            convolutions: gpu.convolutions.clone(),
+            libraries: gpu.libraries.iter().map(library).collect(),
+        }
+    }
 }
 
 /// The report of a run.
@@ -184,52 +289,40 @@ impl Report {
         Bytes(self.extent.0.saturating_sub(self.in_order.0))
     }
 
-    pub(crate) fn to_json(&self) -> serde_json::Value {
-        let chunks = self.virtual_.map(|it| {
-            json!({
-                "chunk": it.chunk,
-                "chunks": it.chunks,
-                "mapped": it.mapped,
-                "lost": it.lost,
-                "lost_below": it.bound(),
-                "lost_in_arena": self.lost_in_arena().0,
-            })
-        });
-        json!({
-            "format": 1,
-            "first_step": self.first + 1,
-            "losses": self.losses.iter().collect::<Vec<_>>(),
-            "step_seconds": self.steps.iter().map(Duration::as_secs_f64).collect::<Vec<_>>(),
-            "predicted_step_seconds": self.step.as_secs_f64(),
-            "prediction": self.source,
-            "peak": self.peak.0,
-            "predicted_peak": self.predicted.0,
-            "peak_in_order": self.in_order.0,
-            "arena": self.arena.0,
-            "last_address": self.extent.0,
-            "slab": self.slab.0,
-            "budget": self.budget.map(|budget| budget.0),
-            "copied_out": self.copied[0].0,
-            "copied_in": self.copied[1].0,
-            "copies_out": self.copies[0],
-            "copies_in": self.copies[1],
-            "stalled_seconds": self.stalled.as_secs_f64(),
-            "hidden_percent": self.hidden,
-            "gpu": self.gpu.as_ref().map(|Gpu { name, products, convolutions, libraries, .. }| {
-                let library = |it: &LibraryFacts| {
-                    json!({ "name": it.name, "version": it.version, "path": it.path.display().to_string() })
-                };
-                let libraries: Vec<_> = libraries.iter().map(library).collect();
-                json!({
-                    "name": name,
-                    "products": products,
-                    "convolutions": convolutions,
-                    "libraries": libraries,
-                })
+    /// The report as it is in JSON, with the warnings of the files that were read.
+    pub(crate) fn answer(&self, warnings: &[Warning]) -> RunFacts {
+        RunFacts {
+            format: 1,
+            first_step: self.first + 1,
+            losses: self.losses.iter().copied().collect(),
+            step_seconds: self.steps.iter().map(Duration::as_secs_f64).collect(),
+            predicted_step_seconds: self.step.as_secs_f64(),
+            prediction: self.source.clone(),
+            peak: self.peak.0,
+            predicted_peak: self.predicted.0,
+            peak_in_order: self.in_order.0,
+            arena: self.arena.0,
+            last_address: self.extent.0,
+            slab: self.slab.0,
+            budget: self.budget.map(|budget| budget.0),
+            copied_out: self.copied[0].0,
+            copied_in: self.copied[1].0,
+            copies_out: self.copies[0],
+            copies_in: self.copies[1],
+            stalled_seconds: self.stalled.as_secs_f64(),
+            hidden_percent: self.hidden,
+            gpu: self.gpu.as_ref().map(GpuFacts::of),
+            chunks: self.virtual_.map(|it| ChunkFacts {
+                chunk: it.chunk,
+                chunks: it.chunks,
+                mapped: it.mapped,
+                lost: it.lost,
+                lost_below: it.bound(),
+                lost_in_arena: self.lost_in_arena().0,
             }),
-            "virtual": chunks,
-            "drawn": self.drawn,
-        })
+            drawn: self.drawn.clone(),
+            warnings: warnings.to_vec(),
+        }
     }
 
     /// The report; with `verbose`, the libraries of a GPU as well.
