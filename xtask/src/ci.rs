@@ -71,7 +71,7 @@ const fn step(name: &'static str, needs: Needs, run: fn(&mut Job<'_>) -> bool) -
 }
 
 /// The steps, in order: what fails fastest first. `.github/workflows/ci.yml` lists the first [`GATE`], which `cargo xtask tidy` checks.
-pub(crate) const STEPS: [Step; 28] = [
+pub(crate) const STEPS: [Step; 30] = [
     step("fmt", Needs::Nothing, |job| job.cargo(&["fmt", "--all", "--check"], &[])),
     step("tidy", Needs::Nothing, tidy),
     step("clippy", Needs::Folder, clippy),
@@ -105,6 +105,8 @@ pub(crate) const STEPS: [Step; 28] = [
     step("ort-all", Needs::Program, |job| job.script("check-ort", &["--tiny"])),
     step("python-all", Needs::ProgramAndFolder, |job| job.script("check-python-all", &[])),
     step("python-thorough", Needs::Folder, |job| job.script("check-python-thorough", &[])),
+    step("advisories", Needs::Nothing, |job| cargo_deny(job, &["advisories"])),
+    step("reproducible", Needs::Nothing, |job| job.script("check-reproducible", &[])),
     // It builds in a folder of its own.
     step("fuzz", Needs::Nothing, |job| job.script("fuzz", &[])),
 ];
@@ -189,8 +191,13 @@ fn doc(job: &mut Job<'_>) -> bool {
     job.cargo(&["doc", BUILT, "--no-deps", &features], &[("RUSTDOCFLAGS", "-D warnings")])
 }
 
-/// Licences, bans and sources. Advisories change while the code does not, so they are no part of a test.
+/// Licences, bans and sources. Advisories change while the code does not, so they are a step that no change waits for.
 fn deny(job: &mut Job<'_>) -> bool {
+    cargo_deny(job, &["licenses", "bans", "sources"])
+}
+
+/// Checks of cargo-deny, which is installed where there is none.
+fn cargo_deny(job: &mut Job<'_>, checks: &[&str]) -> bool {
     let mut version = Command::new(cargo());
     version.current_dir(job.root).args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
     if !version.status().is_ok_and(|status| status.success()) {
@@ -203,7 +210,7 @@ fn deny(job: &mut Job<'_>) -> bool {
             return false;
         }
     }
-    job.cargo(&["deny", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"], &[])
+    job.cargo(&[&["deny", "check", "--hide-inclusion-graph"], checks].concat(), &[])
 }
 
 /// The kernels of CUDA devices on the processor, under sanitizers; without them, and their device, they are part of `test`.
