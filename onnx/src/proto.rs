@@ -562,9 +562,10 @@ pub enum DimValue<'a> {
 }
 
 impl Dimension {
-    /// Its extent or its name, or `None` when nothing is known.
+    /// Its extent or its name, or `None` when nothing is known: some exporters write -1 then.
     pub fn value(&self) -> Option<DimValue<'_>> {
-        self.dim_value.map(DimValue::Extent).or_else(|| self.dim_param.as_deref().map(DimValue::Name))
+        let extent = self.dim_value.filter(|&extent| extent != -1);
+        extent.map(DimValue::Extent).or_else(|| self.dim_param.as_deref().map(DimValue::Name))
     }
 }
 

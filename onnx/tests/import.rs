@@ -124,6 +124,19 @@ fn symbols_are_bound_from_the_command_line() {
 }
 
 #[test]
+fn an_extent_of_minus_one_is_open() {
+    let errors = refused(graph(&[("x", "float[-1,4]")], &["a: Relu(x) -> y"], &["y"]), &[]);
+    let message = errors.message().to_string();
+    assert!(message.contains("input `x`: its extent 0 has neither a number nor a name"), "{message}");
+    let mut proto = graph(&[("x", "float[3,4]")], &["a: Relu(x) -> y", "b: my.Op(y) -> z"], &["z"]);
+    proto.value_info = vec![info("y", "float[-1,4]"), info("z", "float[-1,4]")];
+    let errors = refused(proto.clone(), &[]).message().to_string();
+    assert!(errors.contains('z') && !errors.contains("-1"), "{errors}");
+    proto.value_info[1] = info("z", "float[9,4]");
+    import(&model(proto), &Dims::default()).unwrap();
+}
+
+#[test]
 fn symbols_that_no_input_has_declare_nothing() {
     let mut proto = graph(&[("x", "float[batch,4]")], &["a: Relu(x) -> y", "b: my.Op(y) -> z"], &["z"]);
     proto.value_info = vec![info("y", "float[unk__7,4]"), info("z", "float[batch,9]")];
