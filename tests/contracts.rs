@@ -5,15 +5,20 @@
 
 #![allow(clippy::print_stdout, reason = "counts are shown with --nocapture")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 
 use lmsc_ir::{Bytes, Graph, NodeId, Storages, Type, ValueId};
 use lmsc_kernels::{Io, Kernel, Spec, StepContext};
+use lmsc_onnx::proto::ModelProto;
+use lmsc_onnx::{SwapForm, export};
 use lmsc_plan::Target;
 use lmsc_plan::cost::Costs;
+use prost::Message;
+
+use crate::support::Bench;
 
 /// An operand: its type as the text form writes it, and its elements where it is a constant.
 #[derive(Clone, Debug)]
@@ -530,4 +535,77 @@ fn folding_a_chain_of_large_constants_takes_little_memory() {
     _ = lmsc_onnx::shapes::check(&graph).is_ok();
     let most = most_resident();
     assert!(most < 200 << 20, "{}", Bytes(most));
+}
+
+/// Models of the node, of which nothing says the shapes of results: each has one extent of an input replaced, alone and together with
+/// all that are equal to it.
+fn with_odd_extents(case: &Case) -> Vec<ModelProto> {
+    let graph = case.graph();
+    let Ok(mut model) = export(None, &graph, SwapForm::default(), &BTreeMap::new()) else { return Vec::new() };
+    let body = model.graph.as_mut().unwrap();
+    body.value_info.clear();
+    for output in &mut body.output {
+        let tensor = output.r#type.as_mut().and_then(|it| it.tensor_type.as_mut()).unwrap();
+        tensor.shape = None;
+    }
+    let extents = |model: &ModelProto, input: usize| -> Vec<i64> {
+        let info = &model.graph.as_ref().unwrap().input[input];
+        let tensor = info.r#type.as_ref().and_then(|it| it.tensor_type.as_ref()).unwrap();
+        tensor.shape.iter().flat_map(|shape| &shape.dim).map(|dim| dim.dim_value.unwrap()).collect()
+    };
+    let set = |model: &mut ModelProto, input: usize, axis: usize, extent: i64| {
+        let info = &mut model.graph.as_mut().unwrap().input[input];
+        let tensor = info.r#type.as_mut().and_then(|it| it.tensor_type.as_mut()).unwrap();
+        tensor.shape.as_mut().unwrap().dim[axis].dim_value = Some(extent);
+    };
+    let all: Vec<(usize, usize, i64)> = (0..model.graph.as_ref().unwrap().input.len())
+        .flat_map(|input| extents(&model, input).into_iter().enumerate().map(move |(axis, e)| (input, axis, e)))
+        .collect();
+    let mut models = Vec::new();
+    for &(input, axis, old) in &all {
+        for extent in [0, 1 << 32, 1 << 40] {
+            let mut alone = model.clone();
+            set(&mut alone, input, axis, extent);
+            let mut together = model.clone();
+            let equal = all.iter().filter(|&&(.., other)| other == old);
+            equal.for_each(|&(input, axis, _)| set(&mut together, input, axis, extent));
+            models.extend(if together == alone { vec![alone] } else { vec![alone, together] });
+        }
+    }
+    models
+}
+
+#[test]
+fn extents_beyond_all_take_neither_memory_nor_time() {
+    let bench = Bench::new();
+    let one_in = match std::env::var("LMSC_THOROUGH").as_deref() {
+        Ok("all") => 1,
+        Ok(_) => 10,
+        Err(_) => 60,
+    };
+    let (mut models, mut tried, mut wrong) = (0, 0, Vec::new());
+    for case in cases() {
+        for model in with_odd_extents(&case) {
+            models += 1;
+            if models % one_in != 0 {
+                continue;
+            }
+            tried += 1;
+            let path = bench.write(&format!("{tried}.onnx"), model.encode_to_vec());
+            let outcome = bench.run_frugal(&format!("inspect @/{tried}.onnx"));
+            if ![0, 1, 2].contains(&outcome.code) {
+                let inputs = &model.graph.as_ref().unwrap().input;
+                let dims = inputs.iter().map(|info| {
+                    let tensor = info.r#type.as_ref().and_then(|it| it.tensor_type.as_ref());
+                    let shape = tensor.and_then(|it| it.shape.as_ref());
+                    shape.map(|shape| shape.dim.iter().map(|dim| dim.dim_value.unwrap()).collect::<Vec<_>>())
+                });
+                wrong.push(format!("{} {:?}: {outcome:?}", case.text(), dims.collect::<Vec<_>>()));
+            }
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    println!("{tried} of {models} nodes with extents of 0, 2^32 and 2^40");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(tried > 0);
 }

@@ -90,6 +90,13 @@ impl Bench {
         run(Self::limited(LINEAR_SECONDS).args(self.words(arguments)), b"")
     }
 
+    /// Runs `lmsc` with a second of processor time, and 200 MB of memory for its data.
+    pub(crate) fn run_frugal(&self, arguments: &str) -> Outcome {
+        let limited = "ulimit -d 195000 2>/dev/null; ulimit -t 1 2>/dev/null; exec \"$0\" \"$@\"";
+        let mut command = Command::new("sh");
+        run(command.args(["-c", limited, env!("CARGO_BIN_EXE_lmsc")]).args(self.words(arguments)), b"")
+    }
+
     fn words(&self, arguments: &str) -> Vec<String> {
         let folder = self.folder.path().to_str().unwrap();
         arguments.split_whitespace().map(|word| word.replace('@', folder)).collect()
