@@ -63,7 +63,7 @@ fn wrong_commands(tree: &Tree, path: &str, text: &str) -> Vec<String> {
     found.collect()
 }
 
-/// The commands of the fenced blocks: line and words, up to the first pipe or redirection.
+/// The commands of the fenced blocks: line and words, up to the first pipe or redirection, without variables set before them.
 fn commands(text: &str) -> Vec<(usize, Vec<String>)> {
     let mut found: Vec<(usize, Vec<String>)> = Vec::new();
     let (mut inside, mut continues) = (false, false);
@@ -77,16 +77,25 @@ fn commands(text: &str) -> Vec<(usize, Vec<String>)> {
         }
         let line = line.trim();
         let line = line.strip_prefix("$ ").unwrap_or(line);
-        let words = line.trim_end_matches('\\').split_whitespace();
-        let words: Vec<String> =
-            words.take_while(|w| !w.starts_with(['|', '&', '>', '#'])).map(str::to_owned).collect();
-        match found.last_mut() {
-            Some((_, command)) if continues => command.extend(words),
-            _ => found.push((number, words)),
+        for (index, command) in line.trim_end_matches('\\').split("&&").enumerate() {
+            let words = command.split_whitespace().skip_while(|word| is_variable(word));
+            let words: Vec<String> =
+                words.take_while(|w| !w.starts_with(['|', '&', '>', '#'])).map(str::to_owned).collect();
+            match found.last_mut() {
+                Some((_, command)) if continues && index == 0 => command.extend(words),
+                _ => found.push((number, words)),
+            }
         }
         continues = line.ends_with('\\');
     }
     found
+}
+
+/// Whether the word sets a variable for the command behind it.
+fn is_variable(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+    })
 }
 
 /// What does not exist in a `cargo` command.
@@ -110,7 +119,58 @@ fn cargo(tree: &Tree, words: &[String]) -> Option<String> {
     if let Some(package) = named.into_iter().find(|name| !packages.contains(name)) {
         return Some(format!("the workspace has no package `{package}`"));
     }
+    if subcommand == "test" {
+        let programs = theirs.iter().filter(|word| !word.starts_with('-'));
+        let filters: Vec<&String> = values(&ours[at + 1..]).into_iter().chain(programs).collect();
+        let package = ours.windows(2).find(|pair| pair[0] == "-p").map(|pair| &*pair[1]);
+        let tests = tests_of(tree, package);
+        let selects = |filter: &str| tests.iter().any(|name| name.contains(filter));
+        return filters
+            .into_iter()
+            .find(|filter| !selects(filter))
+            .map(|filter| format!("`{filter}` selects no test"));
+    }
     if subcommand == "run" && !ours.iter().any(|word| word == "-p") { lmsc(tree, theirs) } else { None }
+}
+
+/// The words that are neither options nor their values.
+fn values(words: &[String]) -> Vec<&String> {
+    let takes_value =
+        |word: &String| ["-p", "--package", "--test", "--features", "--profile"].contains(&&**word);
+    let is_value = |at: usize| at > 0 && takes_value(&words[at - 1]);
+    let free = words.iter().enumerate().filter(|&(at, word)| !word.starts_with('-') && !is_value(at));
+    free.map(|(_, word)| word).collect()
+}
+
+/// The names of the tests of a package, or of all: modules by files, and functions.
+fn tests_of(tree: &Tree, package: Option<&str>) -> Vec<String> {
+    let folders: Vec<String> = tree
+        .members()
+        .into_iter()
+        .filter(|(_, text)| {
+            package.is_none() || manifest::string(text, "package", "name").as_deref() == package
+        })
+        .map(|(path, _)| path.trim_end_matches("Cargo.toml").to_owned())
+        .collect();
+    let mut names = Vec::new();
+    for folder in folders {
+        // The root's own folders are beside those of the other members.
+        let is_own = |path: &str| {
+            !folder.is_empty() || ["src/", "tests/", "examples/"].iter().any(|own| path.starts_with(own))
+        };
+        for (path, text) in tree.rust(&folder).filter(|(path, _)| is_own(path)) {
+            let below = path.strip_prefix(&folder).unwrap_or(path).trim_end_matches(".rs");
+            let below = below.strip_prefix("src/").or_else(|| below.strip_prefix("tests/")).unwrap_or(below);
+            let modules = below.split('/').filter(|part| !["mod", "lib", "main"].contains(part));
+            let module = modules.collect::<Vec<_>>().join("::");
+            let functions =
+                text.split("#[test]").skip(1).filter_map(|rest| rest.split_once("fn ")?.1.split('(').next());
+            names.extend(
+                functions.flat_map(|name| [format!("{module}::{name}"), format!("{module}::tests::{name}")]),
+            );
+        }
+    }
+    names
 }
 
 /// What does not exist in the arguments of `lmsc`.
@@ -150,7 +210,10 @@ mod tests {
             ("README.md", &readme),
             ("Cargo.toml", "[workspace]\nmembers = []\n[package]\nname = \"lmsc\""),
             (".cargo/config.toml", "[alias]\nxtask = \"run\"\n"),
-            ("src/cli.rs", "enum Command { Compile, Opt } struct Args { print_after: (), budget: () }"),
+            (
+                "src/cli.rs",
+                "enum Command { Compile, Opt } struct Args { print_after: (), budget: () } mod tests { #[test] fn an_option() {} }",
+            ),
         ]))
     }
 
@@ -198,6 +261,11 @@ mod tests {
             of("cargo test -p lmsc-x"),
             ["README.md:4: the workspace has no package `lmsc-x`, correct the command"]
         );
+        assert_eq!(
+            of("LMSC=1 cargo test && cargo test -p lmsc --lib cli::opt"),
+            ["README.md:4: `cli::opt` selects no test, correct the command"]
+        );
+        assert_eq!(of("cargo test -p lmsc cli:: -- tests::an_option"), [""; 0]);
         assert_eq!(of("cargo run -- frob"), ["README.md:4: lmsc has no command `frob`, correct the command"]);
     }
 }
