@@ -424,7 +424,7 @@ impl Fit {
     fn page(&self) -> String {
         let facts = self.cards.iter().map(|card| {
             let largest = match (card.largest, card.largest_as_it_is) {
-                (Some(largest), as_it_is) => format!("{largest} (as it is {})", as_it_is.unwrap_or(0)),
+                (Some(largest), as_it_is) => format!("{largest} ({} without a plan)", as_it_is.unwrap_or(0)),
                 (None, _) if card.points.iter().any(|point| point.fits != Fits::No) => "fits".to_owned(),
                 (None, _) => "does not fit".to_owned(),
             };
@@ -436,7 +436,8 @@ impl Fit {
             let points: Vec<_> = steps
                 .map(|(point, step)| {
                     let rate = each(point.batch) * 1e3 / step.step_ms.max(f64::MIN_POSITIVE);
-                    serde_json::json!([point.needed_bytes, rate])
+                    let multiple = step.step_ms / point.compute_ms.max(f64::MIN_POSITIVE);
+                    serde_json::json!([point.needed_bytes, rate, step.step_ms, multiple, point.batch])
                 })
                 .collect();
             serde_json::json!({ "name": card.target, "bound": false, "points": points })
@@ -447,6 +448,8 @@ impl Fit {
             "facts": facts.collect::<Vec<_>>(),
             "sweep": curves.collect::<Vec<_>>(),
             "sweep_title": format!("{} over the memory that the step needs as it is", self.rate()),
+            "sweep_x": "memory of the step as it is",
+            "sweep_y": self.rate(),
         }))
     }
 }

@@ -319,8 +319,10 @@ impl Sweep {
             let time = |plan: &Found| if bound { plan.lower_bound_ms } else { plan.makespan_ms };
             let samples = samples(&size.dims).unwrap_or(1) as f64;
             let rate = |plan: &Found| samples * 1e3 / time(plan).max(f64::MIN_POSITIVE);
-            let points: Vec<_> =
-                plans.map(|(p, plan)| serde_json::json!([p.budget_bytes, rate(plan)])).collect();
+            let point = |(point, plan): (&Point, &Found)| {
+                serde_json::json!([point.budget_bytes, rate(plan), time(plan), time(plan) / size.compute_ms])
+            };
+            let points: Vec<_> = plans.map(point).collect();
             let of = if size.dims.is_empty() { self.planner.to_owned() } else { words(&size.dims) };
             let name = if bound { format!("{of}: no plan is faster") } else { of };
             let refused = size.points.iter().filter(|point| !bound && point.plan.is_none());
@@ -336,6 +338,8 @@ impl Sweep {
             "facts": [],
             "sweep": self.sizes.iter().flat_map(curves).collect::<Vec<_>>(),
             "sweep_title": format!("{rate} over the budget"),
+            "sweep_x": "budget",
+            "sweep_y": rate,
         }))
     }
 }
