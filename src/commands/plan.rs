@@ -16,7 +16,7 @@ use lmsc_plan::problem::{Duplex, Link, Problem};
 use lmsc_plan::saved::{Saved, schedule};
 use lmsc_plan::schedule::{Noise, Replay};
 use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
-use lmsc_plan::{Cause, Needs, Reach, Refusal, Smallest};
+use lmsc_plan::{Cause, Needs, Reach, Refusal, Smallest, order};
 use serde::Serialize;
 
 use super::learning::{self, Listener, weights};
@@ -89,6 +89,9 @@ struct Answer {
     /// A hash of the model after the plan rewrote it: the hash that `lmsc MODEL` prints for the same question.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
+    /// With `--early-updates`: the number of operators that moved, and what the others wait for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updates: Option<String>,
     /// Of a model: the most device bytes at once, without the plan and with it. As `lmsc MODEL` reports them, they hold for the order
     /// of the nodes and for any duration of the operators. `peak_bytes` holds for the planned times only.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -165,6 +168,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     if let Some(duplex) = args.duplex {
         task.set_duplex(duplex);
     }
+    let updates = if args.early_updates { task.take_early_updates(planner, args) } else { None };
     let problem = task.problem();
     if let Some(file) = &args.emit_instance {
         let json = instance::to_json(problem, task.name());
@@ -212,6 +216,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         arena_bytes: (planned.space == Space::Arena).then(|| task.memory().0),
         page_bytes: if let Space::Pages(page) = planned.space { Some(page) } else { None },
         samples: super::sweep::samples(&args.task.binding.dims),
+        updates,
         model_peak_bytes: rewritten.as_ref().map(|it| it.peaks),
         hash: rewritten.map(|it| it.hash),
         replayed,
@@ -413,6 +418,32 @@ impl Task {
                 names.map(|&node| model.graph.node(node).name.to_string()).collect()
             }
         }
+    }
+
+    /// Takes the order of an instance in which updates run as soon as they can, if the planner's estimate is less for it; says what
+    /// it did.
+    fn take_early_updates(
+        &mut self,
+        planner: &'static Planner,
+        args: &PlanCommandArgs,
+    ) -> Option<String> {
+        let early = order::early_updates(self.problem());
+        let waiting = early.waiting.map(|waiting| waiting.text(&self.op(waiting.operator)));
+        let estimate = |problem: &Problem| {
+            let request = self.question(planner, args.whole, args.recompute).request;
+            planner.glance.map(|glance| glance(&Request { problem, ..request }).unwrap_or(u64::MAX))
+        };
+        let (now, then) = (estimate(self.problem()), estimate(&early.problem));
+        let is_better = early.moved > 0 && now.zip(then).is_none_or(|(now, then)| then < now);
+        let all = early.problem.ops.len();
+        let moved = match is_better {
+            true => format!("{} of {all} operators run earlier", early.moved),
+            false => "no operator runs earlier".to_owned(),
+        };
+        if let (Task::Instance(instance, _), true) = (&mut *self, is_better) {
+            instance.problem = early.problem;
+        }
+        Some([Some(moved), waiting].into_iter().flatten().collect::<Vec<_>>().join("; "))
     }
 
     /// Sets whether copies in the two directions overlap.
@@ -840,6 +871,7 @@ impl Answer {
         }
         _ = self.profile.as_ref().map(|profile| writeln!(text, "profile   {}", profile.to_text()));
         _ = writeln!(text, "memory    {}", Bytes(self.memory_bytes));
+        _ = self.updates.as_ref().map(|updates| writeln!(text, "updates   {updates}"));
         _ = writeln!(text, "compute   {:.3} ms if memory were no limit", self.compute_ms);
         _ = match &self.plan {
             Some(file) => writeln!(text, "plan      {file}, by the planner {}", found.planner),

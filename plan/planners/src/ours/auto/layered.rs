@@ -34,6 +34,9 @@ const IDLE_REACHES: usize = 5;
 /// Number of the patterns that are improved.
 const IMPROVED: usize = 3;
 
+/// Number of the patterns that are evaluated again once another manner suits the best of them better.
+const REEVALUATED: usize = 12;
+
 /// Number of pieces into which the peak is divided for evaluations of patterns: fewer misjudge them by a percent or two.
 const PATTERN_PIECES: Tunable<u64> = Tunable::new(500);
 
@@ -265,7 +268,7 @@ impl<'a, 'b> Layered<'a, 'b> {
         let before = self.manner;
         self.pick_manner(&found[0].1.clone());
         if self.manner != before {
-            found.truncate(40);
+            found.truncate(REEVALUATED);
             for (nanos, pattern) in &mut found {
                 *nanos = self.nanos(pattern, u64::MAX);
             }
@@ -277,6 +280,8 @@ impl<'a, 'b> Layered<'a, 'b> {
             .take(2)
             .cloned()
             .collect();
+        // Whatever the patterns before took: these are few, and the first and the last layer are often better kept.
+        let most = self.evaluations + most / 2;
         for start in starts {
             for spared in [Self::all_but_last, Self::all_but_first, Self::all_but_spread] {
                 self.spare(&start, spared, &mut found, most);
@@ -463,7 +468,11 @@ impl<'a, 'b> Layered<'a, 'b> {
                 self.keep_better(&mut best, pattern);
             }
         }
-        for layer in 0..self.layers.len() {
+        // The first and the last are the least like the others.
+        let last = self.layers.len().saturating_sub(1);
+        let mut order: Vec<usize> = (0..self.layers.len()).collect();
+        order.sort_by_key(|&layer| (layer.min(last - layer), layer));
+        for layer in order {
             if self.evaluations >= most {
                 break;
             }
