@@ -276,8 +276,8 @@ impl<'a> Layers<'a> {
         let turn = problem.ops.iter().position(|op| op.phase == Phase::Backward).expect("is a training step");
         let (mut maker, mut first) = (BTreeMap::new(), BTreeMap::new());
         for (tick, op) in problem.ops.iter().enumerate() {
-            op.produces.iter().for_each(|&tensor| drop(maker.insert(tensor, tick)));
-            op.reads.iter().for_each(|&tensor| drop(first.entry(tensor).or_insert(tick)));
+            maker.extend(op.produces.iter().map(|&tensor| (tensor, tick)));
+            op.reads.iter().for_each(|&tensor| _ = first.entry(tensor).or_insert(tick));
         }
         let mut layers =
             Layers { problem, run, turn, maker, first, owner: Vec::new(), place: Vec::new(), of: BTreeMap::new() };
@@ -339,7 +339,7 @@ fn grown(problem: &Problem, extra: usize, run: [usize; 3]) -> Problem {
     };
     let own: BTreeSet<TensorId> = problem.tensors.keys().filter(|&tensor| is_own(tensor)).collect();
     for copy in 1..=extra {
-        own.iter().for_each(|&tensor| drop(copies.insert((tensor, copy), tensors.push(problem.tensors[tensor]))));
+        copies.extend(own.iter().map(|&tensor| ((tensor, copy), tensors.push(problem.tensors[tensor]))));
     }
     let at = |tensor: TensorId, copy: usize| if copy == 0 { tensor } else { copies[&(tensor, copy)] };
     // The tensor that the copy of an operator touches in place of this one; copy 0 is the middle layer itself.

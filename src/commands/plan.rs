@@ -13,7 +13,7 @@ use lmsc_plan::instance::{self, Instance};
 use lmsc_plan::planners::dqn::{Episode, Learning};
 use lmsc_plan::planners::{DoesNotFit, Granularity, Parameters, Plan, Planner, Request, Scheduler};
 use lmsc_plan::problem::{Duplex, Link, Problem};
-use lmsc_plan::saved::{Saved, schedule};
+use lmsc_plan::saved::{Saved, Times, schedule};
 use lmsc_plan::schedule::{Noise, Replay};
 use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
 use lmsc_plan::{Cause, Needs, Reach, Refusal, Smallest, order};
@@ -75,6 +75,9 @@ struct Answer {
     /// The file of a given plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<String>,
+    /// Its makespan in the times for which it was made, if the model has others now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    saved_makespan_ms: Option<f64>,
     #[serde(flatten)]
     found: Found,
     /// The makespan of the plan that only counts bytes, if the call requests addresses or pages.
@@ -189,7 +192,8 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     stage.done();
     // The plans below are not part of the watched search.
     let question = Question { request: Request { watch: None, ..question.request }, ..question };
-    let (planned, planning_ms) = answer.map_err(|why| no_plan(args, &task, &question, &why))?;
+    let Answered { planned, planning_ms, saved_nanos } =
+        answer.map_err(|why| no_plan(args, &task, &question, &why))?;
     // A bound on plans of whole tensors does not hold for plans with ranges.
     let granularity =
         if has_ranges(&planned.plan) { Granularity::Ranges } else { question.request.granularity };
@@ -211,6 +215,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         memory_bytes: task.memory().0,
         compute_ms: millis(problem.compute_nanos()),
         plan: task.given().map(|given| given.name.clone()),
+        saved_makespan_ms: saved_nanos.map(millis),
         found,
         counted_makespan_ms: (planned.space != Space::Counted).then(|| millis(planned.counted_nanos)),
         arena_bytes: (planned.space == Space::Arena).then(|| task.memory().0),
@@ -610,15 +615,26 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// The given plan, or else the plan of the planning service and its time in milliseconds; the inner `Err` is the
-/// reason for no plan.
+/// A plan, the time that it took to make, in milliseconds, and its makespan in the times for which it was made, if those are others.
+struct Answered {
+    planned: Planned,
+    planning_ms: f64,
+    saved_nanos: Option<u64>,
+}
+
+/// The given plan, or else the plan of the planning service; the inner `Err` is the reason for no plan.
 fn answered(
     question: &Question<'_>,
     given: Option<&GivenPlan>,
-) -> Result<Result<(Planned, f64), Unplanned>, Error> {
+) -> Result<Result<Answered, Unplanned>, Error> {
     let began = Instant::now();
+    let mut saved_nanos = None;
     let planned = match given {
-        Some(given) => given.answer(question)?.planned,
+        Some(given) => {
+            let saved = given.answer(question, Times::Anew)?;
+            saved_nanos = Some(saved.saved_nanos).filter(|&nanos| nanos != saved.planned.nanos());
+            saved.planned
+        }
         None => match service::plan(question) {
             Ok(planned) => planned,
             Err(Unplanned::Ours { planner, flaw }) => {
@@ -627,7 +643,7 @@ fn answered(
             Err(why) => return Ok(Err(why)),
         },
     };
-    Ok(Ok((planned, began.elapsed().as_secs_f64() * 1e3)))
+    Ok(Ok(Answered { planned, planning_ms: began.elapsed().as_secs_f64() * 1e3, saved_nanos }))
 }
 
 impl Found {
@@ -726,7 +742,7 @@ fn compared(
         let question =
             Question { planner, parameters, space, or_pages: None, or_as_it_is: false, ..*question };
         Ok(match answered(&question, None)? {
-            Ok((planned, planning_ms)) => {
+            Ok(Answered { planned, planning_ms, .. }) => {
                 let found = Found::of(planner.name, &planned, planning_ms, bounds)?;
                 Compared {
                     planner: planner.name,
@@ -877,6 +893,9 @@ impl Answer {
             Some(file) => writeln!(text, "plan      {file}, by the planner {}", found.planner),
             None => writeln!(text, "planner   {} in {:.1} ms", found.planner, found.planning_ms),
         };
+        if let Some(saved) = self.saved_makespan_ms {
+            _ = writeln!(text, "saved     {saved:.3} ms in the times for which it was made; below are those of this call");
+        }
         _ = writeln!(
             text,
             "makespan  {:.3} ms: {:.3} ms recomputed, {:.3} ms exposed",

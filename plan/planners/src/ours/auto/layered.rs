@@ -4,7 +4,7 @@
 //! recomputed tensor serves, and by place in a layer, from which copy on its tensor is kept nonetheless. A few dozen
 //! evaluations find good ones of a step of any size, where a search over single tensors would need thousands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lmsc_schedule::problem::Uses;
 use lmsc_schedule::tuned::Tunable;
@@ -33,6 +33,9 @@ const IDLE_REACHES: usize = 5;
 
 /// Number of the patterns that are improved.
 const IMPROVED: usize = 3;
+
+/// Number of the patterns for which manners are compared.
+const COMPARED: usize = 3;
 
 /// Number of the patterns that are evaluated again once another manner suits the best of them better.
 const REEVALUATED: usize = 12;
@@ -240,18 +243,29 @@ impl<'a, 'b> Layered<'a, 'b> {
         schedule.map_or(u64::MAX, |schedule| schedule.makespan())
     }
 
-    /// Evaluates with the manner that suits the pattern best from now on.
-    fn pick_manner(&mut self, pattern: &Pattern) {
+    /// Evaluates with the manner that suits the best of the patterns from now on, of each stride the first; the patterns come sorted,
+    /// and stay so.
+    fn pick_manner(&mut self, found: &mut Vec<(u64, Pattern)>) {
+        let mut strides = BTreeSet::new();
+        let firsts = found.iter().filter(|(_, pattern)| strides.insert(pattern.stride));
+        let firsts: Vec<Pattern> = firsts.take(COMPARED).map(|(_, pattern)| pattern.clone()).collect();
         let mut best = (u64::MAX, self.manner);
-        for manner in Manner::ALL {
-            let nanos = self.anew(pattern, manner, u64::MAX);
-            if nanos < best.0 {
-                best = (nanos, manner);
+        for pattern in &firsts {
+            for manner in Manner::ALL {
+                let nanos = self.anew(pattern, manner, u64::MAX);
+                if nanos < best.0 {
+                    best = (nanos, manner);
+                }
             }
         }
         if best.1 != self.manner {
             self.manner = best.1;
             self.known.clear();
+            found.truncate(REEVALUATED);
+            for (nanos, pattern) in found.iter_mut() {
+                *nanos = self.nanos(pattern, u64::MAX);
+            }
+            found.sort();
         }
     }
 
@@ -265,15 +279,7 @@ impl<'a, 'b> Layered<'a, 'b> {
         self.strides_and_reaches(&mut found, most);
         self.by_price(&mut found, most);
         found.sort();
-        let before = self.manner;
-        self.pick_manner(&found[0].1.clone());
-        if self.manner != before {
-            found.truncate(REEVALUATED);
-            for (nanos, pattern) in &mut found {
-                *nanos = self.nanos(pattern, u64::MAX);
-            }
-            found.sort();
-        }
+        self.pick_manner(&mut found);
         let starts: Vec<_> = found
             .iter()
             .filter(|(_, pattern)| pattern.again.first() == Some(&true))
@@ -289,6 +295,7 @@ impl<'a, 'b> Layered<'a, 'b> {
         }
         found.sort();
         found.dedup();
+        self.pick_manner(&mut found);
         found.truncate(2 * IMPROVED);
         found
     }
