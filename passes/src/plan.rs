@@ -105,7 +105,9 @@ impl Pass for Plan {
             let outcome = carry_out(graph, &bridge, &question, &planned, cx);
             let mut outcome = given.carried_out(outcome)?;
             if planned.nanos() != saved_nanos {
-                outcome.remarks.push(format!("it took {} in the times for which it was made", millis(saved_nanos)));
+                outcome
+                    .remarks
+                    .push(format!("it took {} in the times for which it was made", millis(saved_nanos)));
             }
             return Ok(outcome);
         }

@@ -83,7 +83,8 @@ fn rows() -> Vec<Row> {
     };
     let only = |makespan_ms| Goal { makespan_ms: Some(makespan_ms), ..Goal::default() };
     let over = |over_bound| Goal { over_bound: Some(over_bound), ..Goal::default() };
-    let grown = Goal { over_bound: Some(1.04), processor_seconds: Some(12.0), mib: Some(300.0), ..Goal::default() };
+    let grown =
+        Goal { over_bound: Some(1.04), processor_seconds: Some(12.0), mib: Some(300.0), ..Goal::default() };
     let row = |step, file, order, budget, goal| Row { step, file, order, budget, goal };
     vec![
         row("Llama-3-8B, f32 AdamW, 4k tokens", llama, AsGiven, CARD, goal(8600.0, 10.0)),
@@ -98,10 +99,13 @@ fn rows() -> Vec<Row> {
         row("DLRM, 26 tables of 4 M × 64, SGD", dlrm, LateThenEarly, CARD, only(430.0)),
         row("ViT-H/14, batch 64, f32 AdamW", vit, AsGiven, CARD, over(1.02)),
         row("GPT-3 13B with 840 layers", gpt, Grown(800, [53, 48, 39]), CARD, grown),
-        row("GPT-2 medium with 2,174 layers", "dag_gpt2m_b8_s512.json", Grown(2150, [2, 18, 24]), 60_000_000_000, Goal {
-            over_bound: None,
-            ..grown
-        }),
+        row(
+            "GPT-2 medium with 2,174 layers",
+            "dag_gpt2m_b8_s512.json",
+            Grown(2150, [2, 18, 24]),
+            60_000_000_000,
+            Goal { over_bound: None, ..grown },
+        ),
     ]
 }
 
@@ -279,8 +283,16 @@ impl<'a> Layers<'a> {
             maker.extend(op.produces.iter().map(|&tensor| (tensor, tick)));
             op.reads.iter().for_each(|&tensor| _ = first.entry(tensor).or_insert(tick));
         }
-        let mut layers =
-            Layers { problem, run, turn, maker, first, owner: Vec::new(), place: Vec::new(), of: BTreeMap::new() };
+        let mut layers = Layers {
+            problem,
+            run,
+            turn,
+            maker,
+            first,
+            owner: Vec::new(),
+            place: Vec::new(),
+            of: BTreeMap::new(),
+        };
         let mut now = None;
         for (tick, op) in problem.ops.iter().enumerate() {
             let owner = if tick < turn {

@@ -152,7 +152,9 @@ impl<T> Waiting<T> {
     /// A sentence about it, in which the operator has this name.
     pub fn text(&self, name: &str) -> String {
         let Waiting { updates, all, .. } = self;
-        format!("{updates} of {all} updates wait for {name}, so none of these runs before the backward phase is over")
+        format!(
+            "{updates} of {all} updates wait for {name}, so none of these runs before the backward phase is over"
+        )
     }
 }
 
@@ -172,8 +174,7 @@ pub fn early_updates(problem: &Problem) -> EarlyUpdates {
     let origin = sorted_by_place(&early.places);
     let moved = early.places.iter().enumerate().filter(|&(tick, &place)| place != tick as u32).count();
     let ops = origin.iter().map(|&tick| problem.ops[tick as usize].clone()).collect();
-    let kinds: Vec<(Phase, bool)> =
-        problem.ops.iter().map(|op| (op.phase, !op.changes.is_empty())).collect();
+    let kinds: Vec<(Phase, bool)> = problem.ops.iter().map(|op| (op.phase, !op.changes.is_empty())).collect();
     let waiting = early.waiting(&kinds);
     EarlyUpdates { problem: Problem { ops, ..problem.clone() }, origin, moved, waiting }
 }
@@ -216,7 +217,9 @@ impl Early {
         let late = last - (last - first) / LATE_SHARE;
         let mut by_place: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         let mut all = 0;
-        for (at, &place) in self.places.iter().enumerate().filter(|&(at, _)| kinds[at] == (Phase::Update, true)) {
+        for (at, &place) in
+            self.places.iter().enumerate().filter(|&(at, _)| kinds[at] == (Phase::Update, true))
+        {
             all += 1;
             if place as usize >= late {
                 by_place.entry(place).or_default().push(at as u32);
@@ -240,7 +243,8 @@ impl Early {
     fn awaited(&self, item: u32, place: u32) -> BTreeSet<u32> {
         let (mut found, mut left) = (BTreeSet::new(), vec![item]);
         while let Some(at) = left.pop() {
-            let here = self.waits[at as usize].iter().filter(|&&before| self.places[before as usize] == place);
+            let here =
+                self.waits[at as usize].iter().filter(|&&before| self.places[before as usize] == place);
             left.extend(here.filter(|&&before| found.insert(before)));
         }
         found

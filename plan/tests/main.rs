@@ -4,6 +4,7 @@ mod addresses;
 mod bounds;
 mod learning;
 mod memory;
+mod monotone;
 mod opt;
 mod policies;
 mod replay;

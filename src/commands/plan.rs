@@ -427,11 +427,7 @@ impl Task {
 
     /// Takes the order of an instance in which updates run as soon as they can, if the planner's estimate is less for it; says what
     /// it did.
-    fn take_early_updates(
-        &mut self,
-        planner: &'static Planner,
-        args: &PlanCommandArgs,
-    ) -> Option<String> {
+    fn take_early_updates(&mut self, planner: &'static Planner, args: &PlanCommandArgs) -> Option<String> {
         let early = order::early_updates(self.problem());
         let waiting = early.waiting.map(|waiting| waiting.text(&self.op(waiting.operator)));
         let estimate = |problem: &Problem| {
@@ -894,7 +890,10 @@ impl Answer {
             None => writeln!(text, "planner   {} in {:.1} ms", found.planner, found.planning_ms),
         };
         if let Some(saved) = self.saved_makespan_ms {
-            _ = writeln!(text, "saved     {saved:.3} ms in the times for which it was made; below are those of this call");
+            _ = writeln!(
+                text,
+                "saved     {saved:.3} ms in the times for which it was made; below are those of this call"
+            );
         }
         _ = writeln!(
             text,

@@ -344,13 +344,9 @@ fn checked(
 ) -> Result<Planned, SavedError> {
     let budget = request.budget;
     plan.problem.check().map_err(SavedError::flaw)?;
-    let is_other =
-        || matches!(check(&plan.problem, &plan.schedule, budget), Err(Flaw::Duration { .. }));
-    let (plan, given) = if times == Times::Anew && is_other() {
-        retimed(plan, given, space, budget)?
-    } else {
-        (plan, given)
-    };
+    let is_other = || matches!(check(&plan.problem, &plan.schedule, budget), Err(Flaw::Duration { .. }));
+    let (plan, given) =
+        if times == Times::Anew && is_other() { retimed(plan, given, space, budget)? } else { (plan, given) };
     let peak = check(&plan.problem, &plan.schedule, budget).map_err(|flaw| match flaw {
         Flaw::Duration { .. } => SavedError::Times { made_for: String::new(), what: flaw.to_string() },
         other => SavedError::flaw(other),
@@ -381,12 +377,7 @@ fn checked(
 }
 
 /// The plan with the times of its problem, and its edges, which keep it within the budget in every timing.
-fn retimed(
-    plan: Plan,
-    given: Vec<Edge>,
-    space: Space,
-    budget: u64,
-) -> Result<(Plan, Vec<Edge>), SavedError> {
+fn retimed(plan: Plan, given: Vec<Edge>, space: Space, budget: u64) -> Result<(Plan, Vec<Edge>), SavedError> {
     check_however_long(&plan.problem, &plan.schedule, budget).map_err(SavedError::flaw)?;
     let edges = match space {
         Space::Counted => {

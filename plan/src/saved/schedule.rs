@@ -145,11 +145,7 @@ pub fn parse(text: &str, request: &Request) -> Result<Planned, SavedError> {
 }
 
 /// As [`parse`]; with the makespan in the text.
-pub(super) fn parse_timed(
-    text: &str,
-    request: &Request,
-    times: Times,
-) -> Result<(Planned, u64), SavedError> {
+pub(super) fn parse_timed(text: &str, request: &Request, times: Times) -> Result<(Planned, u64), SavedError> {
     format(text, "schedule", FORMAT)?;
     let file: File = json(text, "schedule")?;
     let space = if file.spots.is_some() { Space::Arena } else { Space::Counted };

@@ -43,7 +43,8 @@ fn written_plans_read_back_equal() {
         for space in SPACES {
             let Some((problem, saved)) = saved(seed, space) else { continue };
             let text = saved.to_json();
-            let again = Saved::parse(&text, &problem, 256, Times::AsSaved).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            let again = Saved::parse(&text, &problem, 256, Times::AsSaved)
+                .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
             assert_eq!(again.to_json(), text, "seed {seed}");
             assert_eq!(again.planned.peak, saved.planned.peak, "seed {seed}");
             assert_eq!(again.head, Head::parse(&text).unwrap());
@@ -161,7 +162,9 @@ fn an_operator_that_may_not_run_again_is_found() {
 #[test]
 fn a_plan_for_other_times_says_for_which_target() {
     let (mut problem, saved) = (0..).find_map(|seed| saved(seed, Space::Arena)).unwrap();
-    let refused = |problem: &Problem| Saved::parse(&saved.to_json(), problem, 256, Times::AsSaved).unwrap_err().to_string();
+    let refused = |problem: &Problem| {
+        Saved::parse(&saved.to_json(), problem, 256, Times::AsSaved).unwrap_err().to_string()
+    };
     // The sum is the same, but not the parts.
     let (one, other) = (problem.ops[0].nanos, problem.ops[1].nanos);
     (problem.ops[0].nanos, problem.ops[1].nanos) = (one + other, 0);
@@ -184,7 +187,8 @@ fn a_plan_takes_the_times_of_another_target_where_asked() {
                 op.nanos = op.nanos * (1 + (number + seed) % 5) / 2;
             }
             other.link.in_bytes_per_second *= 2;
-            let found = Saved::parse(&text, &other, 256, Times::Anew).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            let found =
+                Saved::parse(&text, &other, 256, Times::Anew).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
             assert_eq!(found.saved_nanos, saved.planned.nanos());
             assert!(found.planned.peak <= saved.head.budget.unwrap());
             // As a plan of the other times it is valid without a change.

@@ -34,8 +34,8 @@ const IDLE_REACHES: usize = 5;
 /// Number of the patterns that are improved.
 const IMPROVED: usize = 3;
 
-/// Number of the patterns for which manners are compared.
-const COMPARED: usize = 3;
+/// Beyond this number of operators an evaluation takes most of a second, so manners are compared for one pattern alone.
+pub(super) const HUGE: usize = 20_000;
 
 /// Number of the patterns that are evaluated again once another manner suits the best of them better.
 const REEVALUATED: usize = 12;
@@ -243,12 +243,12 @@ impl<'a, 'b> Layered<'a, 'b> {
         schedule.map_or(u64::MAX, |schedule| schedule.makespan())
     }
 
-    /// Evaluates with the manner that suits the best of the patterns from now on, of each stride the first; the patterns come sorted,
-    /// and stay so.
-    fn pick_manner(&mut self, found: &mut Vec<(u64, Pattern)>) {
+    /// Evaluates with the manner that suits the best of the patterns from now on, of at most `compared` strides the first; the patterns
+    /// come sorted, and stay so.
+    fn pick_manner(&mut self, found: &mut Vec<(u64, Pattern)>, compared: usize) {
         let mut strides = BTreeSet::new();
         let firsts = found.iter().filter(|(_, pattern)| strides.insert(pattern.stride));
-        let firsts: Vec<Pattern> = firsts.take(COMPARED).map(|(_, pattern)| pattern.clone()).collect();
+        let firsts: Vec<Pattern> = firsts.take(compared).map(|(_, pattern)| pattern.clone()).collect();
         let mut best = (u64::MAX, self.manner);
         for pattern in &firsts {
             for manner in Manner::ALL {
@@ -279,7 +279,8 @@ impl<'a, 'b> Layered<'a, 'b> {
         self.strides_and_reaches(&mut found, most);
         self.by_price(&mut found, most);
         found.sort();
-        self.pick_manner(&mut found);
+        let is_huge = self.search.problem.ops.len() > HUGE;
+        self.pick_manner(&mut found, if is_huge { 1 } else { 2 });
         let starts: Vec<_> = found
             .iter()
             .filter(|(_, pattern)| pattern.again.first() == Some(&true))
@@ -295,7 +296,9 @@ impl<'a, 'b> Layered<'a, 'b> {
         }
         found.sort();
         found.dedup();
-        self.pick_manner(&mut found);
+        if !is_huge {
+            self.pick_manner(&mut found, 1);
+        }
         found.truncate(2 * IMPROVED);
         found
     }
