@@ -3,7 +3,6 @@
 
 use lmsc_address::pages::{self, Paged, Unpaged};
 use lmsc_address::{self as address, Arena, Placed, Spot};
-use lmsc_bound as bound;
 use lmsc_planners::dqn::Learning;
 use lmsc_planners::{Configured, Parameters, Planner};
 use lmsc_schedule::problem::Problem;
@@ -91,10 +90,6 @@ pub enum Unplanned {
 /// planners has found it valid. If bytes or pages are counted and the problem fits as it is, the plan copies nothing,
 /// whatever the planner.
 ///
-/// A plan for less memory is also one for more. So for planners of ours the answer is the best of the plans for this budget and for
-/// the shares of the peak below it in steps of a twentieth, as far as a bound leaves room for a shorter one: of two such shares the
-/// larger never has the longer plan.
-///
 /// # Errors
 /// [`Unplanned`].
 ///
@@ -126,47 +121,6 @@ pub enum Unplanned {
 /// # Ok::<(), lmsc_plan::service::Unplanned>(())
 /// ```
 pub fn plan(question: &Question<'_>) -> Result<Planned, Unplanned> {
-    let mut best = for_budget(question)?;
-    let Question { request, planner, .. } = *question;
-    if !planner.ours || planner.learns {
-        return Ok(best);
-    }
-    let compute = request.problem.compute_nanos();
-    for budget in smaller_budgets(&request) {
-        let request = Request { budget, watch: None, ..request };
-        let is_ended = question.request.is_ended();
-        if is_ended || best.nanos() <= compute || best.nanos() <= bound::quick(&request).nanos {
-            break;
-        }
-        let found = for_budget(&Question { request, ..*question });
-        best = found.ok().filter(|found| found.nanos() < best.nanos()).unwrap_or(best);
-    }
-    Ok(best)
-}
-
-/// The peak is divided into this number of steps, for [`smaller_budgets`].
-const STEPS: u64 = 20;
-
-/// In problems of more operators than this, plans are made for at most [`FEW_STEPS`] smaller budgets, and beyond [`NO_STEPS`] operators
-/// for none: a limit on the time.
-const ALL_STEPS: usize = 300;
-const FEW_STEPS: usize = 3;
-const NO_STEPS: usize = 20_000;
-
-/// The shares of the peak below the budget, the largest first.
-fn smaller_budgets(request: &Request) -> impl Iterator<Item = u64> {
-    let (peak, budget, operators) = (live(request.problem), request.budget, request.problem.ops.len());
-    let steps = match operators {
-        0..=ALL_STEPS => STEPS as usize,
-        _ if operators <= NO_STEPS => FEW_STEPS,
-        _ => 0,
-    };
-    let share = move |step| (u128::from(peak) * u128::from(step) / u128::from(STEPS)) as u64;
-    (1..STEPS).rev().map(share).filter(move |&smaller| smaller < budget).take(steps)
-}
-
-/// The planner's plan for the budget of the question.
-fn for_budget(question: &Question<'_>) -> Result<Planned, Unplanned> {
     if let Some(planned) = nothing_moves(question) {
         return Ok(planned);
     }

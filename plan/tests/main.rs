@@ -4,7 +4,6 @@ mod addresses;
 mod bounds;
 mod learning;
 mod memory;
-mod monotone;
 mod opt;
 mod policies;
 mod replay;
