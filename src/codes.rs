@@ -364,7 +364,8 @@ What to do:
 - Leave a pair out with --no-state NAME.
 "},
     Explained { code: Code::GivenPlan, number: "LMS0208", title: "a plan that was given belongs to something else", text: "\
-A plan of --plan is carried out only if it is one of this model, for this budget and target, and valid.
+A plan of --plan is carried out only if it is one of this model, for this budget, and valid. One for another target or profile keeps its
+order and takes the times of this one; it must fit with the workspaces of this one.
 
     $ lmsc other.onnx --plan p.json
     lmsc: error[LMS0208]: p.json: it belongs to another model: the model has no node `conv1`

@@ -88,12 +88,19 @@ fn a_plan_of_something_else_is_refused() {
         "testdata/models/tiny_resnet18/training_model.onnx --dim batch=4 --plan @/p.json",
     );
     show("of-other-sizes", "testdata/models/tiny_vgg/training_model.onnx --dim batch=8 --plan @/p.json");
-    show("of-another-target", &format!("plan {VGG} --target v100-pcie --plan @/p.json"));
     show("of-another-budget", &format!("{VGG} --budget 0.7x --plan @/p.json"));
     show("of-a-model-for-an-instance", &format!("plan {RESNET} --plan @/p.json"));
     show("cut-short", &format!("{VGG} --plan @/short.json"));
     show("changed", &format!("explain {VGG} --plan @/moved.json --tensor input"));
     show("of-another-format", &format!("{VGG} --plan @/other.json"));
+    // A plan for another target takes the times of this one, and is the same plan.
+    let arguments = format!("plan {VGG} --target v100-pcie --plan @/p.json");
+    let retimed = bench.run(&arguments);
+    assert_eq!(retimed.code, 0, "{retimed:?}");
+    assert!(
+        String::from_utf8_lossy(&retimed.stdout).contains("ms in the times for which it was made"),
+        "{retimed:?}"
+    );
     // A plan is carried out whoever made it.
     let foreign = bench.run(&format!("{VGG} --plan @/planner.json"));
     let hash = |outcome: &Outcome| String::from_utf8_lossy(&outcome.stdout).lines().last().map(str::to_owned);
@@ -273,9 +280,12 @@ fn an_instance_of_a_model_has_the_same_plan() {
     // It is there even where there is no plan.
     let (code, _) = asked(&bench, &format!("plan {VGG} --memory 1KiB --emit-instance @/none.json"));
     assert!(code == 1 && bench.path("none.json").exists());
-    let refused = bench.run(&format!("plan {RESNET} --memory 1GiB --emit-instance @/i.json"));
-    assert!(
-        refused.code == 2 && refused.stderr.contains("'--instance <FILE>' cannot be used with"),
-        "{refused:?}"
-    );
+    // An instance is written as it was planned: here with the updates of a step in another order.
+    let late = "testdata/instances/large/mixtral_L4.json";
+    let early = format!("plan --instance {late} --recompute --addresses off --memory 7569879859 --json");
+    let (code, planned) = asked(&bench, &format!("{early} --early-updates --emit-instance @/e.json"));
+    assert!(code == 0 && planned["updates"].as_str().unwrap().contains("operators run earlier"), "{planned}");
+    assert_eq!(planned["makespan_ms"], planned["compute_ms"]);
+    let (code, again) = asked(&bench, &early.replace(late, "@/e.json"));
+    assert_eq!((code, &again["makespan_ms"]), (0, &planned["makespan_ms"]));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lmsc_ir::{Advice, Bytes, Graph, Message, NodeId, verify};
 use lmsc_plan::planners::{FOREIGN, Planner, planner};
-use lmsc_plan::saved::{Head, Saved, SavedError};
+use lmsc_plan::saved::{Head, Saved, SavedError, Times};
 use lmsc_plan::service::{Question, Space};
 
 use crate::{NotGiven, Outcome, PassCx, PassError};
@@ -58,12 +58,12 @@ impl GivenPlan {
         }
     }
 
-    /// The plan, if it answers `question`.
+    /// The plan, if it answers `question`; with the times of the question's problem, or only if it was made for these.
     ///
     /// # Errors
     /// [`PassError::Given`]: the message names the file, the first fault and a remedy.
-    pub fn answer(&self, question: &Question<'_>) -> Result<Saved, PassError> {
-        Saved::answer(&self.text, question).map_err(|why| refused(&self.name, &why))
+    pub fn answer(&self, question: &Question<'_>, times: Times) -> Result<Saved, PassError> {
+        Saved::answer(&self.text, question, times).map_err(|why| refused(&self.name, &why))
     }
 
     /// The outcome of carrying the plan out; if the graph cannot carry it out, the fault is the file's.

@@ -3,7 +3,7 @@ use lmsc_plan::bound;
 use lmsc_plan::bridge::{Bridge, Stays, Terms};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Parameters, Planner, Request, planner};
 use lmsc_plan::problem::{Problem, TensorId};
-use lmsc_plan::saved::Saved;
+use lmsc_plan::saved::{Saved, Times};
 use lmsc_plan::schedule::Instruction;
 use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
 use lmsc_plan::{Cause, MemoryTimeline, Refusal};
@@ -101,9 +101,15 @@ impl Pass for Plan {
             let bridge = bridge(graph, cx)?;
             let question = question(&bridge.problem, planner, budget, cx);
             cx.order.as_ref().map_or(Ok(()), |order| order.check(graph))?;
-            let planned = given.answer(&question)?.planned;
+            let Saved { planned, saved_nanos, .. } = given.answer(&question, Times::Anew)?;
             let outcome = carry_out(graph, &bridge, &question, &planned, cx);
-            return given.carried_out(outcome);
+            let mut outcome = given.carried_out(outcome)?;
+            if planned.nanos() != saved_nanos {
+                outcome
+                    .remarks
+                    .push(format!("it took {} in the times for which it was made", millis(saved_nanos)));
+            }
+            return Ok(outcome);
         }
         if fits && is_planned {
             return Ok(Outcome::default());

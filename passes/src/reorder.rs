@@ -31,13 +31,18 @@ impl Pass for Reorder {
         }
         let costs = cx.costs(graph);
         let mut orders = order::with_less_memory(graph, cx.budget, |node| costs.cost(node));
+        // Without other orders there is no reason to move anything.
+        let waiting = (orders.len() > 1).then(|| order::updates_waiting(graph)).flatten();
+        let waiting =
+            waiting.map(|waiting| waiting.text(&format!("`{}`", graph.node(waiting.operator).name)));
+        let mut remarks: Vec<String> = waiting.into_iter().collect();
         let order = orders.swap_remove(fastest(graph, &orders, cx));
         let moved = order.iter().zip(graph.order()).filter(|(new, old)| new != old).count();
         if moved == 0 {
-            return Ok(Outcome::default());
+            return Ok(Outcome { remarks, ..Outcome::default() });
         }
         graph.set_order(order);
-        let remarks = vec![format!("moved {moved} of {} nodes", graph.order().len())];
+        remarks.insert(0, format!("moved {moved} of {} nodes", graph.order().len()));
         Ok(Outcome { changed: true, remarks, ..Outcome::default() })
     }
 }

@@ -6,12 +6,12 @@
 //! Updates that run as soon as their gradients are complete free these, and copy state both ways beside the backward pass.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use cranelift_entity::SecondaryMap;
 use lmsc_cost::Cost;
 use lmsc_ir::{Adjacency, Bytes, Def, Graph, NodeId, Phase, Phases, StorageId, Storages};
-use lmsc_schedule::problem::{Operator, Problem, TensorId};
+use lmsc_schedule::problem::{Problem, TensorId};
 use lmsc_schedule::tuned::{self, Tunable};
 
 /// Maximum number of nodes that move together.
@@ -99,15 +99,29 @@ pub fn with_less_memory(
 
 /// The order in which each update runs as soon as the nodes before it have run. Only nodes of the update phase move.
 fn with_early_updates(graph: &Graph, order: &[NodeId]) -> Vec<NodeId> {
+    let early = early_in_graph(graph, order, &Phases::of(graph, |_| None));
+    sorted_by_place(&early.places).into_iter().map(|at| order[at as usize]).collect()
+}
+
+/// The node for which most updates of the graph wait, if there is one.
+pub fn updates_waiting(graph: &Graph) -> Option<Waiting<NodeId>> {
     let phases = Phases::of(graph, |_| None);
+    let order = graph.order();
+    let kinds: Vec<(Phase, bool)> =
+        order.iter().map(|&node| (phases.phase(node), !graph.node(node).updates.is_empty())).collect();
+    let found = early_in_graph(graph, order, &phases).waiting(&kinds)?;
+    Some(Waiting { operator: order[found.operator as usize], updates: found.updates, all: found.all })
+}
+
+/// The places of the nodes if updates run as soon as they can.
+fn early_in_graph(graph: &Graph, order: &[NodeId], phases: &Phases) -> Early {
     let before = graph.predecessor_lists();
     let mut place = vec![0; graph.node_capacity()];
     order.iter().enumerate().for_each(|(at, &node)| place[number(node)] = at as u32);
     let moves = |node: NodeId| phases.phase(node) == Phase::Update && !graph.node(node).op.effects().random;
     let waits =
         |at: usize| before.of(order[at]).iter().map(|&node| place[number(node)]).collect::<Vec<u32>>();
-    let places = early_places(order.len(), |at| moves(order[at]).then(|| waits(at)));
-    sorted_by_place(&places).into_iter().map(|at| order[at as usize]).collect()
+    Early::of(order.len(), |at| moves(order[at]).then(|| waits(at)))
 }
 
 /// A problem whose updates run as soon as they can.
@@ -119,9 +133,29 @@ pub struct EarlyUpdates {
     pub origin: Vec<u32>,
     /// The number of operators that move.
     pub moved: usize,
-    /// If most updates wait for one operator at the end of the backward phase (a norm of all gradients): the tick of that operator in the
-    /// given problem, the number of the updates that wait for it, and the number of all updates.
-    pub waiting: Option<(u32, usize, usize)>,
+    /// If most updates wait for one operator, that operator by its tick in the given problem.
+    pub waiting: Option<Waiting<u32>>,
+}
+
+/// Updates that wait for one operator at the end of the backward phase, such as a norm of all gradients: they cannot run early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting<T> {
+    /// The operator.
+    pub operator: T,
+    /// The number of the updates that wait for it.
+    pub updates: usize,
+    /// The number of all updates.
+    pub all: usize,
+}
+
+impl<T> Waiting<T> {
+    /// A sentence about it, in which the operator has this name.
+    pub fn text(&self, name: &str) -> String {
+        let Waiting { updates, all, .. } = self;
+        format!(
+            "{updates} of {all} updates wait for {name}, so none of these runs before the backward phase is over"
+        )
+    }
 }
 
 /// The problem in which each operator of the update phase runs as soon as it can: after every earlier operator that makes or
@@ -129,7 +163,7 @@ pub struct EarlyUpdates {
 pub fn early_updates(problem: &Problem) -> EarlyUpdates {
     let mut changed: SecondaryMap<TensorId, Option<u32>> = SecondaryMap::new();
     let mut touched: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::new();
-    let places = early_places(problem.ops.len(), |tick| {
+    let early = Early::of(problem.ops.len(), |tick| {
         let op = &problem.ops[tick];
         let mut waits: Vec<u32> = op.reads.iter().filter_map(|&tensor| changed[tensor]).collect();
         op.changes.iter().for_each(|&tensor| waits.append(&mut touched[tensor]));
@@ -137,48 +171,84 @@ pub fn early_updates(problem: &Problem) -> EarlyUpdates {
         op.produces.iter().chain(&op.changes).for_each(|&tensor| changed[tensor] = Some(tick as u32));
         (op.phase == Phase::Update).then_some(waits)
     });
-    let origin = sorted_by_place(&places);
-    let moved = places.iter().enumerate().filter(|&(tick, &place)| place != tick as u32).count();
+    let origin = sorted_by_place(&early.places);
+    let moved = early.places.iter().enumerate().filter(|&(tick, &place)| place != tick as u32).count();
     let ops = origin.iter().map(|&tick| problem.ops[tick as usize].clone()).collect();
-    let waiting = waiting(problem, &places);
+    let kinds: Vec<(Phase, bool)> = problem.ops.iter().map(|op| (op.phase, !op.changes.is_empty())).collect();
+    let waiting = early.waiting(&kinds);
     EarlyUpdates { problem: Problem { ops, ..problem.clone() }, origin, moved, waiting }
-}
-
-/// The operator for which most updates wait although nearly all of the backward phase is over, see [`EarlyUpdates::waiting`].
-fn waiting(problem: &Problem, places: &[u32]) -> Option<(u32, usize, usize)> {
-    let is_of = |phase: Phase| move |op: &Operator| op.phase == phase;
-    let first = problem.ops.iter().position(is_of(Phase::Backward))?;
-    let last = problem.ops.iter().rposition(is_of(Phase::Backward))?;
-    let late = last - (last - first) / LATE_SHARE;
-    let updates =
-        problem.ops.iter().zip(places).filter(|(op, _)| is_of(Phase::Update)(op) && !op.changes.is_empty());
-    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
-    let mut all = 0;
-    for (_, &place) in updates {
-        all += 1;
-        if place as usize >= late {
-            *counts.entry(place).or_default() += 1;
-        }
-    }
-    let (tick, count) = counts.into_iter().max_by_key(|&(tick, count)| (count, Reverse(tick)))?;
-    (count > 1 && 2 * count > all).then_some((tick, count, all))
 }
 
 /// The last of this number of parts of the backward phase is late for an update.
 const LATE_SHARE: usize = 10;
 
-/// By position in an order, the position after which the item runs: its own, or for an item that moves, the last of the places
-/// of the items that it waits for. `waits` returns these by position, or nothing for an item that does not move.
-fn early_places(items: usize, mut waits: impl FnMut(usize) -> Option<Vec<u32>>) -> Vec<u32> {
-    let mut places: Vec<u32> = Vec::with_capacity(items);
-    for at in 0..items {
-        let place = match waits(at) {
-            None => at as u32,
-            Some(waits) => waits.into_iter().map(|before| places[before as usize]).max().unwrap_or(0),
-        };
-        places.push(place);
+/// Number of the updates that are looked at for the operator for which they wait.
+const LOOKED_AT: usize = 64;
+
+/// Where the items of an order run if some of them run as soon as they can.
+struct Early {
+    /// By position, the position after which the item runs: its own, or for an item that moves, the last of the places of the items
+    /// that it waits for.
+    places: Vec<u32>,
+    /// By position, the items that it waits for; none for an item that does not move.
+    waits: Vec<Vec<u32>>,
+}
+
+impl Early {
+    /// `waits` returns the items that an item waits for by position, or nothing for an item that does not move.
+    fn of(items: usize, mut waits: impl FnMut(usize) -> Option<Vec<u32>>) -> Early {
+        let mut early = Early { places: Vec::with_capacity(items), waits: Vec::with_capacity(items) };
+        for at in 0..items {
+            let found = waits(at);
+            let last = |waits: &Vec<u32>| waits.iter().map(|&before| early.places[before as usize]).max();
+            let place = found.as_ref().map_or(at as u32, |waits| last(waits).unwrap_or(0));
+            early.places.push(place);
+            early.waits.push(found.unwrap_or_default());
+        }
+        early
     }
-    places
+
+    /// The operator for which most updates wait although nearly all of the backward phase is over: the last for which all of them do.
+    /// By position, operators have a phase, and change tensors or not.
+    fn waiting(&self, kinds: &[(Phase, bool)]) -> Option<Waiting<u32>> {
+        let is_backward = |&(phase, _): &(Phase, bool)| phase == Phase::Backward;
+        let first = kinds.iter().position(is_backward)?;
+        let last = kinds.iter().rposition(is_backward)?;
+        let late = last - (last - first) / LATE_SHARE;
+        let mut by_place: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        let mut all = 0;
+        for (at, &place) in
+            self.places.iter().enumerate().filter(|&(at, _)| kinds[at] == (Phase::Update, true))
+        {
+            all += 1;
+            if place as usize >= late {
+                by_place.entry(place).or_default().push(at as u32);
+            }
+        }
+        let (place, updates) = by_place.into_iter().max_by_key(|(at, found)| (found.len(), Reverse(*at)))?;
+        if updates.len() < 2 || 2 * updates.len() <= all {
+            return None;
+        }
+        let some = updates.iter().step_by(updates.len().div_ceil(LOOKED_AT));
+        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+        for &update in some.clone() {
+            self.awaited(update, place).into_iter().for_each(|at| *counts.entry(at).or_default() += 1);
+        }
+        let by_all = counts.into_iter().rev().find(|&(_, count)| count == some.len());
+        let operator = by_all.map_or(place, |(at, _)| at);
+        Some(Waiting { operator, updates: updates.len(), all })
+    }
+
+    /// The items of this place that the item waits for, directly or not.
+    fn awaited(&self, item: u32, place: u32) -> BTreeSet<u32> {
+        let (mut found, mut left) = (BTreeSet::new(), vec![item]);
+        while let Some(at) = left.pop() {
+            let here =
+                self.waits[at as usize].iter().filter(|&&before| self.places[before as usize] == place);
+            left.extend(here.filter(|&&before| found.insert(before)));
+        }
+        found
+    }
 }
 
 /// The positions in the order of their places; at one place, the item that does not move comes first.
@@ -516,7 +586,7 @@ fn number(node: NodeId) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use lmsc_schedule::problem::Tensor;
+    use lmsc_schedule::problem::{Operator, Tensor};
     use lmsc_testing::{Rng, Size, training_graph};
 
     use super::*;
@@ -694,6 +764,7 @@ mod tests {
         problem.ops.insert(3, op(Phase::Update, &[dw, dv], &[norm], &[]));
         problem.ops[4].reads.push(norm);
         problem.ops[5].reads.push(norm);
-        assert_eq!(early_updates(&problem).waiting, Some((2, 2, 2)));
+        let waiting = early_updates(&problem).waiting;
+        assert_eq!(waiting, Some(Waiting { operator: 3, updates: 2, all: 2 }));
     }
 }

@@ -724,8 +724,12 @@ pub struct PlanCommandArgs {
     pub trace_plan: Option<PathBuf>,
     /// Write the model's planning problem to this file, as an instance that `lmsc plan --instance` reads: sizes and times without
     /// names, so it can be shared where the model cannot.
-    #[arg(long, value_name = "FILE", conflicts_with = "instance")]
+    #[arg(long, value_name = "FILE")]
     pub emit_instance: Option<PathBuf>,
+    /// Let each update of an instance run as soon as its gradient is complete, if the plan is shorter then. This is another instance,
+    /// whose operators have other numbers: --emit-instance writes it. Updates of a model always may move.
+    #[arg(long, requires = "instance", conflicts_with = "plan")]
+    pub early_updates: bool,
     /// The search.
     #[command(flatten)]
     pub search: SearchArgs,

@@ -13,10 +13,10 @@ use lmsc_plan::instance::{self, Instance};
 use lmsc_plan::planners::dqn::{Episode, Learning};
 use lmsc_plan::planners::{DoesNotFit, Granularity, Parameters, Plan, Planner, Request, Scheduler};
 use lmsc_plan::problem::{Duplex, Link, Problem};
-use lmsc_plan::saved::{Saved, schedule};
+use lmsc_plan::saved::{Saved, Times, schedule};
 use lmsc_plan::schedule::{Noise, Replay};
 use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
-use lmsc_plan::{Cause, Needs, Reach, Refusal, Smallest};
+use lmsc_plan::{Cause, Needs, Reach, Refusal, Smallest, order};
 use serde::Serialize;
 
 use super::learning::{self, Listener, weights};
@@ -77,6 +77,9 @@ pub(crate) struct Answer {
     /// The file of a given plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<String>,
+    /// Its makespan in the times for which it was made, if the model has others now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    saved_makespan_ms: Option<f64>,
     #[serde(flatten)]
     found: Found,
     /// The makespan of the plan that only counts bytes, if the call requests addresses or pages.
@@ -91,6 +94,9 @@ pub(crate) struct Answer {
     /// A hash of the model after the plan rewrote it: the hash that `lmsc MODEL` prints for the same question.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
+    /// With `--early-updates`: the number of operators that moved, and what the others wait for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updates: Option<String>,
     /// Of a model: the most device bytes at once, without the plan and with it. As `lmsc MODEL` reports them, they hold for the order
     /// of the nodes and for any duration of the operators. `peak_bytes` holds for the planned times only.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -169,6 +175,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     if let Some(duplex) = args.duplex {
         task.set_duplex(duplex);
     }
+    let updates = if args.early_updates { task.take_early_updates(planner, args) } else { None };
     let problem = task.problem();
     if let Some(file) = &args.emit_instance {
         let json = instance::to_json(problem, task.name());
@@ -189,7 +196,8 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     stage.done();
     // The plans below are not part of the watched search.
     let question = Question { request: Request { watch: None, ..question.request }, ..question };
-    let (planned, planning_ms) = answer.map_err(|why| no_plan(args, &task, &question, &why))?;
+    let Answered { planned, planning_ms, saved_nanos } =
+        answer.map_err(|why| no_plan(args, &task, &question, &why))?;
     // A bound on plans of whole tensors does not hold for plans with ranges.
     let granularity =
         if has_ranges(&planned.plan) { Granularity::Ranges } else { question.request.granularity };
@@ -211,11 +219,13 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         memory_bytes: task.memory().0,
         compute_ms: millis(problem.compute_nanos()),
         plan: task.given().map(|given| given.name.clone()),
+        saved_makespan_ms: saved_nanos.map(millis),
         found,
         counted_makespan_ms: (planned.space != Space::Counted).then(|| millis(planned.counted_nanos)),
         arena_bytes: (planned.space == Space::Arena).then(|| task.memory().0),
         page_bytes: if let Space::Pages(page) = planned.space { Some(page) } else { None },
         samples: super::sweep::samples(&args.task.binding.dims),
+        updates,
         model_peak_bytes: rewritten.as_ref().map(|it| it.peaks),
         hash: rewritten.map(|it| it.hash),
         replayed,
@@ -419,6 +429,28 @@ impl Task {
         }
     }
 
+    /// Takes the order of an instance in which updates run as soon as they can, if the planner's estimate is less for it; says what
+    /// it did.
+    fn take_early_updates(&mut self, planner: &'static Planner, args: &PlanCommandArgs) -> Option<String> {
+        let early = order::early_updates(self.problem());
+        let waiting = early.waiting.map(|waiting| waiting.text(&self.op(waiting.operator)));
+        let estimate = |problem: &Problem| {
+            let request = self.question(planner, args.whole, args.recompute).request;
+            planner.glance.map(|glance| glance(&Request { problem, ..request }).unwrap_or(u64::MAX))
+        };
+        let (now, then) = (estimate(self.problem()), estimate(&early.problem));
+        let is_better = early.moved > 0 && now.zip(then).is_none_or(|(now, then)| then < now);
+        let all = early.problem.ops.len();
+        let moved = match is_better {
+            true => format!("{} of {all} operators run earlier", early.moved),
+            false => "no operator runs earlier".to_owned(),
+        };
+        if let (Task::Instance(instance, _), true) = (&mut *self, is_better) {
+            instance.problem = early.problem;
+        }
+        Some([Some(moved), waiting].into_iter().flatten().collect::<Vec<_>>().join("; "))
+    }
+
     /// Sets whether copies in the two directions overlap.
     pub(crate) fn set_duplex(&mut self, duplex: DuplexArg) {
         self.link().duplex = match duplex {
@@ -583,15 +615,26 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// The given plan, or else the plan of the planning service and its time in milliseconds; the inner `Err` is the
-/// reason for no plan.
+/// A plan, the time that it took to make, in milliseconds, and its makespan in the times for which it was made, if those are others.
+struct Answered {
+    planned: Planned,
+    planning_ms: f64,
+    saved_nanos: Option<u64>,
+}
+
+/// The given plan, or else the plan of the planning service; the inner `Err` is the reason for no plan.
 fn answered(
     question: &Question<'_>,
     given: Option<&GivenPlan>,
-) -> Result<Result<(Planned, f64), Unplanned>, Error> {
+) -> Result<Result<Answered, Unplanned>, Error> {
     let began = Instant::now();
+    let mut saved_nanos = None;
     let planned = match given {
-        Some(given) => given.answer(question)?.planned,
+        Some(given) => {
+            let saved = given.answer(question, Times::Anew)?;
+            saved_nanos = Some(saved.saved_nanos).filter(|&nanos| nanos != saved.planned.nanos());
+            saved.planned
+        }
         None => match service::plan(question) {
             Ok(planned) => planned,
             Err(Unplanned::Ours { planner, flaw }) => {
@@ -600,7 +643,7 @@ fn answered(
             Err(why) => return Ok(Err(why)),
         },
     };
-    Ok(Ok((planned, began.elapsed().as_secs_f64() * 1e3)))
+    Ok(Ok(Answered { planned, planning_ms: began.elapsed().as_secs_f64() * 1e3, saved_nanos }))
 }
 
 impl Found {
@@ -699,7 +742,7 @@ fn compared(
         let question =
             Question { planner, parameters, space, or_pages: None, or_as_it_is: false, ..*question };
         Ok(match answered(&question, None)? {
-            Ok((planned, planning_ms)) => {
+            Ok(Answered { planned, planning_ms, .. }) => {
                 let found = Found::of(planner.name, &planned, planning_ms, bounds)?;
                 Compared {
                     planner: planner.name,
@@ -844,11 +887,18 @@ impl Answer {
         }
         _ = self.profile.as_ref().map(|profile| writeln!(text, "profile   {}", profile.to_text()));
         _ = writeln!(text, "memory    {}", Bytes(self.memory_bytes));
+        _ = self.updates.as_ref().map(|updates| writeln!(text, "updates   {updates}"));
         _ = writeln!(text, "compute   {:.3} ms if memory were no limit", self.compute_ms);
         _ = match &self.plan {
             Some(file) => writeln!(text, "plan      {file}, by the planner {}", found.planner),
             None => writeln!(text, "planner   {} in {:.1} ms", found.planner, found.planning_ms),
         };
+        if let Some(saved) = self.saved_makespan_ms {
+            _ = writeln!(
+                text,
+                "saved     {saved:.3} ms in the times for which it was made; below are those of this call"
+            );
+        }
         _ = writeln!(
             text,
             "makespan  {:.3} ms: {:.3} ms recomputed, {:.3} ms exposed",

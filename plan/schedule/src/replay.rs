@@ -78,6 +78,20 @@ impl<'a> Replay<'a> {
         Ok(replayed)
     }
 
+    /// The schedule in which each step takes the time that the problem states, whatever it took as planned.
+    pub fn retimed(&self) -> Schedule {
+        let nanos = |step: &Step| {
+            let piece = |piece| self.schedule.pieces[piece].len();
+            match step.instruction {
+                Instruction::Op(tick) => self.problem.ops[tick as usize].nanos,
+                Instruction::Out(out) => self.problem.link.out_nanos(piece(out)),
+                Instruction::In(back) => self.problem.link.in_nanos(piece(back)),
+            }
+        };
+        let work = self.schedule.steps.iter().map(|step| u128::from(nanos(step)) * 100).collect();
+        self.go(Noise::default(), work)
+    }
+
     /// The schedule with the times of one replay.
     pub fn run(&self, noise: Noise, seed: u64) -> Schedule {
         self.go(noise, self.work(noise, seed))

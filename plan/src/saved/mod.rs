@@ -13,7 +13,7 @@ use file::File;
 use lmsc_address::pages::{self, Paged, Unordered};
 use lmsc_address::{self as address, Arena, Placed, Spot};
 use lmsc_schedule::problem::Problem;
-use lmsc_schedule::{Edge, Flaw, Plan, Request, Room, check, edges};
+use lmsc_schedule::{Edge, Flaw, Plan, Replay, Request, Room, check, check_however_long, edges};
 use serde::{Deserialize, Serialize};
 
 use crate::service::{Planned, Question, Space};
@@ -30,6 +30,17 @@ pub struct Saved {
     about: About,
     /// The plan.
     pub planned: Planned,
+    /// The makespan in the file, in nanoseconds; the plan has another if it was given other times.
+    pub saved_nanos: u64,
+}
+
+/// The handling of a plan whose steps take other times than those of the problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    /// It is refused.
+    AsSaved,
+    /// Its steps take the times of the problem. They keep their order, and wait for what they waited for.
+    Anew,
 }
 
 /// The question that a saved plan answers.
@@ -207,7 +218,7 @@ impl About {
 
     /// # Errors
     /// [`SavedError::Differs`] with the first number that differs.
-    fn is(self, here: About, target: Option<&str>) -> Result<(), SavedError> {
+    fn is(self, here: About, target: Option<&str>, times: Times) -> Result<(), SavedError> {
         let model = "another model";
         let target = &format!("another target or profile{}", made_for(target));
         let numbers = [
@@ -217,6 +228,7 @@ impl About {
             (target, "bytes of workspaces", self.workspace_bytes, here.workspace_bytes),
             (target, "ns of computing", self.compute_ns, here.compute_ns),
         ];
+        let numbers = numbers.into_iter().filter(|(whose, ..)| times == Times::AsSaved || *whose != target);
         let differs = numbers.into_iter().find(|(_, _, saved, here)| saved != here);
         differs.map_or(Ok(()), |(whose, what, saved, here)| {
             Err(SavedError::Differs { whose: whose.to_owned(), what, saved, here })
@@ -256,7 +268,8 @@ impl Saved {
         let planner = question.planner.name.to_owned();
         let budget = Some(question.request.budget);
         let head = Head { planner, target, budget, space: planned.space, nodes };
-        Saved { head, about: About::of(question.request.problem), planned }
+        let saved_nanos = planned.nanos();
+        Saved { head, about: About::of(question.request.problem), planned, saved_nanos }
     }
 
     /// The file.
@@ -270,22 +283,26 @@ impl Saved {
     ///
     /// # Errors
     /// [`SavedError`] if the text is no plan of the problem, or a plan that is not valid within its budget.
-    pub fn parse(text: &str, problem: &Problem, alignment: u64) -> Result<Saved, SavedError> {
+    pub fn parse(text: &str, problem: &Problem, alignment: u64, times: Times) -> Result<Saved, SavedError> {
         format(text, "plan", FORMAT)?;
         let file: File = json(text, "plan")?;
         let about = About::of(problem);
         let head = file.head.head();
-        file.about.is(about, head.target.as_deref())?;
+        file.about.is(about, head.target.as_deref(), times)?;
         let (plan, edges, spots) = file.parts(problem)?;
+        let saved_nanos = plan.schedule.makespan();
         let request = Request { alignment, ..Request::new(problem, head.budget.unwrap_or_default()) };
-        let planned = checked(plan, edges, spots, head.space, &request);
+        let planned = checked(plan, edges, spots, head.space, &request, times);
         let planned = planned.map_err(|why| match why {
             SavedError::Times { what, .. } => {
                 SavedError::Times { made_for: made_for(head.target.as_deref()), what }
             }
             other => other,
         })?;
-        Ok(Saved { head, about, planned: Planned { counted_nanos: file.counted_ns, ..planned } })
+        // In other times nobody knows what the addresses cost.
+        let is_as_saved = planned.nanos() == saved_nanos;
+        let counted_nanos = if is_as_saved { file.counted_ns } else { planned.nanos() };
+        Ok(Saved { head, about, planned: Planned { counted_nanos, ..planned }, saved_nanos })
     }
 
     /// The plan in the text, or that of the schedule in it, if it answers the question: of its problem, for its budget, and within
@@ -293,12 +310,13 @@ impl Saved {
     ///
     /// # Errors
     /// [`SavedError`].
-    pub fn answer(text: &str, question: &Question<'_>) -> Result<Saved, SavedError> {
+    pub fn answer(text: &str, question: &Question<'_>, times: Times) -> Result<Saved, SavedError> {
         let Question { request, host_bytes, .. } = *question;
         let saved = if schedule::is_schedule(text) {
-            Saved::of(question, schedule::parse(text, &request)?, Vec::new(), None)
+            let (planned, saved_nanos) = schedule::parse_timed(text, &request, times)?;
+            Saved { saved_nanos, ..Saved::of(question, planned, Vec::new(), None) }
         } else {
-            Saved::parse(text, request.problem, request.alignment)?
+            Saved::parse(text, request.problem, request.alignment, times)?
         };
         if let Some(saved) = saved.head.budget.filter(|&budget| budget != request.budget) {
             return Err(SavedError::Budget { saved, asked: request.budget });
@@ -322,9 +340,13 @@ fn checked(
     spots: Vec<Spot>,
     space: Space,
     request: &Request,
+    times: Times,
 ) -> Result<Planned, SavedError> {
     let budget = request.budget;
     plan.problem.check().map_err(SavedError::flaw)?;
+    let is_other = || matches!(check(&plan.problem, &plan.schedule, budget), Err(Flaw::Duration { .. }));
+    let (plan, given) =
+        if times == Times::Anew && is_other() { retimed(plan, given, space, budget)? } else { (plan, given) };
     let peak = check(&plan.problem, &plan.schedule, budget).map_err(|flaw| match flaw {
         Flaw::Duration { .. } => SavedError::Times { made_for: String::new(), what: flaw.to_string() },
         other => SavedError::flaw(other),
@@ -352,6 +374,23 @@ fn checked(
         }
     };
     Ok(Planned { plan, edges, spots, space, peak, counted_nanos })
+}
+
+/// The plan with the times of its problem, and its edges, which keep it within the budget in every timing.
+fn retimed(plan: Plan, given: Vec<Edge>, space: Space, budget: u64) -> Result<(Plan, Vec<Edge>), SavedError> {
+    check_however_long(&plan.problem, &plan.schedule, budget).map_err(SavedError::flaw)?;
+    let edges = match space {
+        Space::Counted => {
+            edges(&plan.problem, &plan.schedule, Room::Within(&given, budget)).map_err(SavedError::flaw)?
+        }
+        Space::Arena => given,
+        Space::Pages(page) if pages::is_size(page) => {
+            pages::edges(&plan, &given, page, budget).map_err(SavedError::flaw)?
+        }
+        Space::Pages(page) => return Err(SavedError::Unknown { what: "page size", number: page }),
+    };
+    let schedule = Replay::new(&plan.problem, &plan.schedule, &edges).retimed();
+    Ok((Plan { schedule, ..plan }, edges))
 }
 
 /// Checks that the text is a JSON object of this format.

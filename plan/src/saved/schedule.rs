@@ -12,7 +12,7 @@ use lmsc_schedule::{Edge, Instruction, Plan, Request};
 use serde::{Deserialize, Serialize};
 
 use super::file::{Does, OpFile, PlanFile, SpotFile, StepFile, known};
-use super::{Head, SavedError, checked, format, json};
+use super::{Head, SavedError, Times, checked, format, json};
 use crate::service::{Planned, Space};
 
 /// The name of the format.
@@ -141,11 +141,17 @@ pub(super) fn head(text: &str) -> Result<Head, SavedError> {
 /// # Errors
 /// [`SavedError`].
 pub fn parse(text: &str, request: &Request) -> Result<Planned, SavedError> {
+    parse_timed(text, request, Times::AsSaved).map(|(planned, _)| planned)
+}
+
+/// As [`parse`]; with the makespan in the text.
+pub(super) fn parse_timed(text: &str, request: &Request, times: Times) -> Result<(Planned, u64), SavedError> {
     format(text, "schedule", FORMAT)?;
     let file: File = json(text, "schedule")?;
     let space = if file.spots.is_some() { Space::Arena } else { Space::Counted };
     let (plan, edges, spots) = file.plan(request.problem)?.parts(request.problem)?;
-    checked(plan, edges, spots, space, request)
+    let saved_nanos = plan.schedule.makespan();
+    Ok((checked(plan, edges, spots, space, request, times)?, saved_nanos))
 }
 
 impl File {

@@ -4,7 +4,7 @@
 //! recomputed tensor serves, and by place in a layer, from which copy on its tensor is kept nonetheless. A few dozen
 //! evaluations find good ones of a step of any size, where a search over single tensors would need thousands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lmsc_schedule::problem::Uses;
 use lmsc_schedule::tuned::Tunable;
@@ -33,6 +33,12 @@ const IDLE_REACHES: usize = 5;
 
 /// Number of the patterns that are improved.
 const IMPROVED: usize = 3;
+
+/// Beyond this number of operators an evaluation takes most of a second, so manners are compared for one pattern alone.
+pub(super) const HUGE: usize = 20_000;
+
+/// Number of the patterns that are evaluated again once another manner suits the best of them better.
+const REEVALUATED: usize = 12;
 
 /// Number of pieces into which the peak is divided for evaluations of patterns: fewer misjudge them by a percent or two.
 const PATTERN_PIECES: Tunable<u64> = Tunable::new(500);
@@ -237,18 +243,29 @@ impl<'a, 'b> Layered<'a, 'b> {
         schedule.map_or(u64::MAX, |schedule| schedule.makespan())
     }
 
-    /// Evaluates with the manner that suits the pattern best from now on.
-    fn pick_manner(&mut self, pattern: &Pattern) {
+    /// Evaluates with the manner that suits the best of the patterns from now on, of at most `compared` strides the first; the patterns
+    /// come sorted, and stay so.
+    fn pick_manner(&mut self, found: &mut Vec<(u64, Pattern)>, compared: usize) {
+        let mut strides = BTreeSet::new();
+        let firsts = found.iter().filter(|(_, pattern)| strides.insert(pattern.stride));
+        let firsts: Vec<Pattern> = firsts.take(compared).map(|(_, pattern)| pattern.clone()).collect();
         let mut best = (u64::MAX, self.manner);
-        for manner in Manner::ALL {
-            let nanos = self.anew(pattern, manner, u64::MAX);
-            if nanos < best.0 {
-                best = (nanos, manner);
+        for pattern in &firsts {
+            for manner in Manner::ALL {
+                let nanos = self.anew(pattern, manner, u64::MAX);
+                if nanos < best.0 {
+                    best = (nanos, manner);
+                }
             }
         }
         if best.1 != self.manner {
             self.manner = best.1;
             self.known.clear();
+            found.truncate(REEVALUATED);
+            for (nanos, pattern) in found.iter_mut() {
+                *nanos = self.nanos(pattern, u64::MAX);
+            }
+            found.sort();
         }
     }
 
@@ -262,21 +279,16 @@ impl<'a, 'b> Layered<'a, 'b> {
         self.strides_and_reaches(&mut found, most);
         self.by_price(&mut found, most);
         found.sort();
-        let before = self.manner;
-        self.pick_manner(&found[0].1.clone());
-        if self.manner != before {
-            found.truncate(40);
-            for (nanos, pattern) in &mut found {
-                *nanos = self.nanos(pattern, u64::MAX);
-            }
-            found.sort();
-        }
+        let is_huge = self.search.problem.ops.len() > HUGE;
+        self.pick_manner(&mut found, if is_huge { 1 } else { 2 });
         let starts: Vec<_> = found
             .iter()
             .filter(|(_, pattern)| pattern.again.first() == Some(&true))
             .take(2)
             .cloned()
             .collect();
+        // Whatever the patterns before took: these are few, and the first and the last layer are often better kept.
+        let most = self.evaluations + most / 2;
         for start in starts {
             for spared in [Self::all_but_last, Self::all_but_first, Self::all_but_spread] {
                 self.spare(&start, spared, &mut found, most);
@@ -284,6 +296,9 @@ impl<'a, 'b> Layered<'a, 'b> {
         }
         found.sort();
         found.dedup();
+        if !is_huge {
+            self.pick_manner(&mut found, 1);
+        }
         found.truncate(2 * IMPROVED);
         found
     }
@@ -463,7 +478,11 @@ impl<'a, 'b> Layered<'a, 'b> {
                 self.keep_better(&mut best, pattern);
             }
         }
-        for layer in 0..self.layers.len() {
+        // The first and the last are the least like the others.
+        let last = self.layers.len().saturating_sub(1);
+        let mut order: Vec<usize> = (0..self.layers.len()).collect();
+        order.sort_by_key(|&layer| (layer.min(last - layer), layer));
+        for layer in order {
             if self.evaluations >= most {
                 break;
             }

@@ -756,7 +756,8 @@ impl<'a> Search<'a> {
         let first = Manner::ALL.into_iter().filter_map(|manner| covered(manner, self.final_piece));
         let best = first.min_by_key(|found| (found.0, found.1))?;
         let manner = best.1;
-        let others = OTHER_PIECES.get().into_iter();
+        let tried = if problem.ops.len() > layered::HUGE { 2 } else { OTHER_PIECES.get().len() };
+        let others = OTHER_PIECES.get().into_iter().take(tried);
         let others =
             others.filter_map(|pieces| covered(manner, piece_of(self.problem, self.granularity, pieces)));
         others.chain([best]).min_by_key(|found| found.0).map(|(.., schedule)| schedule)
