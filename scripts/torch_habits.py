@@ -16,6 +16,7 @@ import os
 import random
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -257,6 +258,24 @@ def seeded(s: Any, x: Tensor) -> Tensor:
         return s.l(x) + torch.rand(3)
 
 
+def counted_in_function(s: Any, x: Tensor) -> Tensor:
+    counted_in_function.steps = getattr(counted_in_function, "steps", 0) + 1  # type: ignore[attr-defined]
+    return s.l(x) / counted_in_function.steps  # type: ignore[attr-defined]
+
+
+def by_the_clock(s: Any, x: Tensor) -> Tensor:
+    return s.l(x) * (1 + time.time() % 1)
+
+
+def by_the_system(s: Any, x: Tensor) -> Tensor:
+    return s.l(x) * float(np.random.default_rng().random())
+
+
+def copied_target(s: Any, x: Tensor) -> Tensor:
+    s.t.load_state_dict(s.q.state_dict())
+    return s.q(x) - 0.5 * s.t(x)
+
+
 def seen_through_a_view(s: Any, x: Tensor) -> Tensor:
     s.b.mul_(0.5)
     return s.l(x) + s.v
@@ -288,6 +307,10 @@ kept("`random` in `forward`", python_random, l=linear)
 kept("a number in a dict that `forward` counts", counted_inside, l=linear, counts=lambda: {"steps": 0})
 kept("a NumPy array that `forward` counts in", counted_in_array, l=linear, counts=lambda: np.zeros(1))
 kept("a number of a class that `forward` counts", counted_in_class, l=linear)
+kept("a number of a function that `forward` counts", counted_in_function, l=linear)
+kept("a clock in `forward`", by_the_clock, l=linear)
+kept("random numbers of the system in `forward`", by_the_system, l=linear)
+kept("a target network loaded in `forward` (DQN)", copied_target, q=linear, t=lambda: linear().requires_grad_(False))
 kept("an iterator that `forward` advances", advanced, l=linear, numbers=Numbers)
 kept("`manual_seed` in `forward`", seeded, l=linear)
 kept("`numpy.random` in `forward`", numpy_random, l=linear)
@@ -460,6 +483,22 @@ def written_blindly(l: Loop) -> None:
     l.model.head.weight.mul_(0.5)
 
 
+def written_by_data(l: Loop) -> None:
+    l.sync()
+    l.model.head.weight.data[1, 2] = 5.0
+
+
+def written_by_numpy(l: Loop) -> None:
+    l.sync()
+    l.model.head.weight.detach().numpy()[:] *= 0.5
+
+
+def moments_zeroed(l: Loop) -> None:
+    l.sync()
+    for s in l.optimizer.state.values():
+        s["exp_avg"].zero_()
+
+
 def loaded(l: Loop) -> None:
     torch.manual_seed(9)
     l.sync()
@@ -523,6 +562,14 @@ then("a parameter group added", add_group, optimizer=only("body", "norm"))
 then("another weight decay", decay)
 then("weights written, after sync()", written)
 then("weights written, without sync()", written_blindly)
+then("weights written by `.data`, after sync()", written_by_data)
+then("weights written by `.data`, without sync()", lambda l: l.model.head.weight.data.mul_(0.5) is None or None)
+then("weights written by NumPy, after sync()", written_by_numpy)
+then("a large weight clamped by `.data`, after sync()", lambda l: (l.sync(), l.model.l.weight.data.clamp_(-0.01, 0.01))[0],
+     lambda: Of(lambda s, x: s.h(s.l(x)), l=nn.Linear(6, 400), h=nn.Linear(400, 3)), sgd)  # fmt: skip
+then("a buffer written by NumPy", lambda l: l.model.m.numpy().fill(0.5), lambda: Of(lambda s, x: s.l(x) * s.m, {"m": torch.ones(3)}, l=linear()))
+then("moments set to zero, after sync()", moments_zeroed)
+then("the optimizer's state cleared, without sync()", lambda l: l.optimizer.state.clear())
 then("weights loaded, after sync()", loaded)
 then("back to an earlier state", rewound)
 then("autocast around some steps", in_autocast)
@@ -579,6 +626,27 @@ def _(l: Loop) -> None:
         with torch.no_grad():
             for a, b in zip(teacher.parameters(), l.model.parameters()):
                 a.lerp_(b, 0.1)
+
+
+@habit("a teacher outside of the module, by EMA with `.data`")
+def _(l: Loop) -> None:
+    teacher = copy.deepcopy(l.model).requires_grad_(False)
+    x0 = l.batches[0][0]
+    l.loss = lambda y, t: F.mse_loss(y, t) + F.mse_loss(y, teacher(x0))
+    for _ in range(4):
+        l.run(1)
+        l.sync()
+        for a, b in zip(teacher.parameters(), l.model.parameters()):
+            a.data.mul_(0.9).add_(b.data, alpha=0.1)
+
+
+@habit("a weight of the loss, annealed by `.data`")
+def _(l: Loop) -> None:
+    beta = torch.tensor(1.0)
+    l.loss = lambda y, t: F.mse_loss(y, t) + beta * y.square().mean()
+    for _ in range(3):
+        l.run(1)
+        beta.data.mul_(0.5)
 
 
 @habit("a list of losses in the loss function")

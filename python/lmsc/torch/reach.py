@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import ctypes
 import dis
 import functools
 import operator
@@ -36,6 +37,12 @@ _MODULE_KEYS = frozenset(vars(nn.Module()))
 _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "LOAD_SUPER_METHOD")
 _MAKING = frozenset(("__init__", "__new__", "__init_subclass__", "__post_init__", "__repr__", "__str__", "__del__"))
 _DYNAMIC = frozenset(("getattr", "vars", "hasattr"))
+_UNSTEADY = frozenset((
+    "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time", "thread_time", "now", "utcnow", "today",
+    "urandom", "getrandom", "randbelow", "randbits", "token_bytes", "token_hex", "uuid1", "uuid4", "SystemRandom", "default_rng", "RandomState",
+    "Random", "SeedSequence", "PCG64",
+))  # fmt: skip
+"""Names of functions of clocks, and of random numbers that no generator within reach draws."""
 MOST = 50_000
 """Values that are looked at, at most. A model of transformers with a hundred layers has 10,000."""
 
@@ -170,6 +177,8 @@ class Reach:
         self.arrays: list[tuple[str, np.ndarray[Any, Any]]] = []
         self.iterators: list[str] = []
         """Iterators of Python's own, of which one cannot see whether they have moved."""
+        self.unsteady = False
+        """Whether the caller's code names a clock or another source of values that differ each time."""
         self.modules: dict[str, nn.Module] = {}
         """Modules that the loss function reaches and the model has not."""
         self.stored: dict[str, str] = {}
@@ -280,6 +289,8 @@ class Reach:
         names = self._code(function.__code__)
         if library:
             return
+        self.holders.append((label, function.__dict__, None))
+        self._todo += [(f"{label}.{k}", v) for k, v in function.__dict__.items()]
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
             with contextlib.suppress(ValueError):
                 if name != "__class__":
@@ -303,7 +314,9 @@ class Reach:
         self._loads |= loads
         for name, line in stored.items():
             self.stored.setdefault(name, line)
-        self._dynamic |= bool(names & _DYNAMIC) and not code.co_filename.startswith(_LIBRARIES)
+        own = not code.co_filename.startswith(_LIBRARIES) and "site-packages" not in code.co_filename
+        self._dynamic |= bool(names & _DYNAMIC) and own
+        self.unsteady |= own and not _UNSTEADY.isdisjoint(names | loads)
         return set(names)
 
     def _attributes(self, label: str, value: Any) -> None:
@@ -574,8 +587,16 @@ class Watch:
         self._count = sum(map(len, self._dicts)) + sum(map(len, self._lists))
         self._arrays = [(a, a.copy()) for _, a in reach.arrays]
         self.tensors = tensors
-        self.versions = self.versions_now()
         self._flags = self._flags_now()
+        self.rebase()
+
+    def rebase(self) -> None:
+        """Takes the present contents of the tensors as known."""
+        self._versions = self._versions_now()
+        self._pieces = [_pieces(t) for t in self.tensors]
+        self._flat = list(chain.from_iterable(self._pieces))
+        self._alive = [t.detach() for t in self.tensors]
+        self._contents = b"".join(self._flat)
 
     def _now(self) -> list[Any]:
         values: list[Any] = list(chain(chain.from_iterable(map(dict.values, self._dicts)), chain.from_iterable(self._lists)))
@@ -587,7 +608,7 @@ class Watch:
         values += [c.cell.cell_contents for c in self._cells]
         return values
 
-    def versions_now(self) -> list[Any]:
+    def _versions_now(self) -> list[Any]:
         """Versions and addresses of the tensors."""
         return [*map(_VERSION, self.tensors), *map(_address, self.tensors)]
 
@@ -604,12 +625,38 @@ class Watch:
         return all(map(_alike, now, self._values)) and self._flags_now() == self._flags
 
     def written(self) -> list[Tensor]:
-        """The tensors that have been written since."""
-        now, count = self.versions_now(), len(self.tensors)
-        if now == self.versions:
+        """The tensors that have been written since.
+
+        Versions tell; and, since a write by way of `.data` or NumPy has none, all of a small tensor and pieces of a large one.
+        """
+        now, count = self._versions_now(), len(self.tensors)
+        same = now == self._versions
+        if same and b"".join(self._flat) == self._contents:
             return []
-        pairs = zip(self.tensors, now[:count], self.versions[:count], now[count:], self.versions[count:])
-        return [t for t, a, b, c, d in pairs if (a, c) != (b, d)]
+        pairs = zip(self.tensors, now[:count], self._versions[:count], now[count:], self._versions[count:])
+        moved = [(a, c) != (b, d) for _, a, b, c, d in pairs]
+        found, at = [], 0
+        for t, other, pieces in zip(self.tensors, moved, self._pieces):
+            end = at + sum(map(len, pieces))
+            if other or b"".join(pieces) != self._contents[at:end]:
+                found.append(t)
+            at = end
+        return found
+
+
+PIECE = 256
+"""Bytes of a piece of a tensor whose contents are compared in each step. A large tensor has three: 300 tensors take about 50 µs."""
+
+
+def _pieces(t: Tensor) -> list[memoryview]:
+    """All elements of a small tensor, or those at the beginning, in the middle and at the end; none of a tensor that is not in this memory as a whole."""
+    if t.device.type != "cpu" or t.layout != torch.strided or not (start := _address(t)):
+        return []
+    if sum((extent - 1) * stride for extent, stride in zip(t.shape, t.stride())) + 1 != t.numel():
+        return []
+    size = t.numel() * t.element_size()
+    places = [(0, size)] if size <= 4 * PIECE else [(k, PIECE) for k in (0, size // 2, size - PIECE)]
+    return [memoryview((ctypes.c_char * length).from_address(start + k)).cast("B") for k, length in places]
 
 
 _VERSION = operator.attrgetter("_version")

@@ -150,6 +150,10 @@ class TrainStep:
         self._shapes = {key: self._shape}
         self._current = key
         self._session = self._opened(self._shape, {}, 0)
+        for of in self._shape.found.state.values():
+            if of.owner and of.key != "ema":
+                # So that it is noticed if the state is cleared before the first `sync`.
+                self.optimizer.state.setdefault(self._shape.found.tensors.all()[of.owner], {})
         self._register()
         self._see()
         _STEPS.add(self)
@@ -205,7 +209,7 @@ class TrainStep:
     def _rebase(self) -> None:
         """The present tensors are those that the step has."""
         self._kept = tuple(map(id, self.optimizer.state.values())), id(self.optimizer.state)
-        self._watch.versions = self._watch.versions_now()
+        self._watch.rebase()
 
     def _written(self, tensors: list[Tensor], new_state: bool) -> None:
         names = {id(t): n for n, t in self._shape.found.tensors.all().items()}
