@@ -406,6 +406,18 @@ class Counting(Masters):
                 p.add_(p.grad, alpha=-group["lr"] / group["t"])
 
 
+class Listing(Masters):
+    """An optimizer that keeps its history in a list, and changes its rate by it."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                state["past"] = [*state.get("past", []), 1]
+                p.add_(p.grad, alpha=-group["lr"] if len(state["past"]) < 4 else group["lr"])
+
+
 def hooked(pre: Any = None, post: Any = None) -> Callable[[nn.Module], torch.optim.Optimizer]:
     def make(m: nn.Module) -> torch.optim.Optimizer:
         o = sgd(m)
@@ -436,6 +448,7 @@ def clamp_weights(o: Any, args: Any, kwargs: Any) -> None:
 habit("an optimizer with copies of the parameters", optimizer=lambda m: Masters(m.parameters()))(four)
 habit("an optimizer whose first step is another one", optimizer=lambda m: OtherFirst(m.parameters()))(four)
 habit("an optimizer that counts in `param_groups`", optimizer=lambda m: Counting(m.parameters()))(four)
+habit("an optimizer that keeps a list", optimizer=lambda m: Listing(m.parameters()))(four)
 habit("SGD with dampening", optimizer=lambda m: torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9, dampening=0.5))(four)
 habit("Rprop", linear, optimizer=lambda m: torch.optim.Rprop(m.parameters(), lr=0.01))(four)
 habit("AMSGrad", optimizer=lambda m: torch.optim.AdamW(m.parameters(), lr=1e-2, eps=1e-4, amsgrad=True))(four)
@@ -578,6 +591,67 @@ then("a constant buffer filled", fill_mask, lambda: Of(lambda s, x: s.l(x) * s.m
 then("a batch of another size", lambda l: setattr(l, "batches", [tuple(t[:2] for t in b) for b in l.batches]), optimizer=sgd)
 then("model.double()", lambda l: l.model.double() and None)
 then("a gradient scaler", lambda l: torch.amp.GradScaler("cpu").scale(l.step(*l.batches[0]) if l.step else l.model(l.batches[0][0]).sum()).backward())
+
+
+def while_(change: Callable[[Loop], Callable[[], Any]]) -> Callable[[Loop], None]:
+    """Two steps while something is changed, which is then put back."""
+
+    def loop(l: Loop) -> None:
+        back = change(l)
+        l.run(2)
+        back()
+
+    return loop
+
+
+def squared(x: Tensor) -> Tensor:
+    return x.square()
+
+
+class Replaced(nn.Module):
+    """A module whose function and whose method are replaced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.l = linear()
+
+    def scaled(self, x: Tensor) -> Tensor:
+        return x * 2
+
+    def forward(self, x: Tensor) -> Tensor:
+        return ACTIVATION(self.scaled(self.l(x)))
+
+
+ACTIVATION: Callable[[Tensor], Tensor] = squared
+
+
+def replaced_global(l: Loop) -> Callable[[], Any]:
+    globals()["ACTIVATION"] = torch.tanh
+    return lambda: globals().update(ACTIVATION=squared)
+
+
+def replaced_method(l: Loop) -> Callable[[], Any]:
+    before = Replaced.scaled
+    Replaced.scaled = lambda self, x: x * 3  # type: ignore[method-assign]
+    return lambda: setattr(Replaced, "scaled", before)
+
+
+def hooked_everywhere(l: Loop) -> Callable[[], Any]:
+    return nn.modules.module.register_module_forward_hook(lambda m, a, y: y * 1.1 if isinstance(m, nn.Linear) else None).remove
+
+
+def hooked_optimizers(l: Loop) -> Callable[[], Any]:
+    def scale(o: Any, args: Any, kwargs: Any) -> None:
+        torch._foreach_mul_([p.grad for g in o.param_groups for p in g["params"]], 0.1)
+
+    return sys.modules["torch.optim.optimizer"].register_optimizer_step_pre_hook(scale).remove
+
+
+then("`forward` of a part replaced", lambda l: setattr(l.model.head, "forward", lambda x: F.linear(x, l.model.head.weight)))
+then("a hook of all modules, for a time", while_(hooked_everywhere))
+then("a hook of all optimizers, for a time", while_(hooked_optimizers), optimizer=sgd)
+then("a function in a global replaced, for a time", while_(replaced_global), Replaced)
+then("a method of the class replaced, for a time", while_(replaced_method), Replaced)
 
 
 class Weighted:

@@ -590,10 +590,18 @@ def reach_of(
 ) -> Reach:
     """What the step can reach, the hooks of parameters and of the optimizer included. `without` names attributes that do not count."""
     hooks: list[tuple[str, Any]] = [(f"hook of {type(optimizer).__name__}", h) for h in hooks_of(optimizer)]
+    hooks += [("hook of all modules", h) for of in global_hooks() for h in of.values()]
     for n, p in model.named_parameters():
         for of in (p._backward_hooks, getattr(p, "_post_accumulate_grad_hooks", None)):
             hooks += [(f"hook of {n}", h) for h in (of or {}).values()]
     return Reach(model, loss_fn, hooks, without)
+
+
+def global_hooks() -> list[dict[int, Any]]:
+    """Hooks that all modules have in common."""
+    from torch.nn.modules import module
+
+    return [v for k, v in vars(module).items() if k.startswith("_global_") and k.endswith("_hooks") and isinstance(v, dict)]
 
 
 def plain_module(model: nn.Module) -> nn.Module:
@@ -650,6 +658,14 @@ def _captured(
     inside = {id(p) for g in optimizer.param_groups for p in g["params"]}
     trained = [n for n, p in model.named_parameters() if p.requires_grad and id(p) in inside]
     step = _Step(model, loss_fn, update, trained, example, reach, compact=compact, **options)
+    from .translate.builder import ONNX_TYPES
+
+    for name, t in (*step.real.items(), *zip(step.batch, step.example)):
+        if t.dtype not in ONNX_TYPES or t.layout is not torch.strided or t.is_nested:
+            raise CaptureError(
+                f"`{name}` is a {'nested' if t.is_nested else t.layout} tensor of {t.dtype}, and a graph has dense tensors of real numbers; give complex "
+                "numbers as torch.view_as_real, and others as to_dense() or padded"
+            )
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     with mode:
         state = [torch.empty(s.shape, dtype=s.dtype) for s in step.state.values()]

@@ -231,7 +231,7 @@ class Reach:
             self._contents(label, value)
         elif isinstance(value, (list, dict, set, collections.deque)):
             self.holders.append((label, value, None))
-            items = value.items() if isinstance(value, dict) else enumerate(value)
+            items = dict.items(value) if isinstance(value, dict) else enumerate(value)
             self._todo += [(f"{label}[{k!r}]" if isinstance(k, (int, str)) else label, v) for k, v in items]
         elif isinstance(value, (np.random.Generator, np.random.RandomState, random.Random, torch.Generator)):
             self.generators.append((label, value))
@@ -242,7 +242,7 @@ class Reach:
         elif isinstance(value, nn.Module):
             self._module(label, value)
             self._objects.append((label, value))
-        elif hasattr(value, "__dict__") and not isinstance(value, (torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler)):
+        elif isinstance(getattr(value, "__dict__", None), dict) and not isinstance(value, (torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler)):
             if not type(value).__module__.startswith(("lmsc", "logging", "threading")):
                 call = getattr(type(value), "__call__", None)
                 if isinstance(call, types.FunctionType):
@@ -282,6 +282,8 @@ class Reach:
                     if (special or name in self._loads) and isinstance(function, types.FunctionType) and id(function) not in self._seen:
                         self._seen.add(id(function))
                         self._function(f"{kind.__name__}.{name}", function)
+                        if not _is_of_library(kind):
+                            self.holders.append((f"{kind.__name__}.{name}", _Cell(_Member(kind, name)), frozenset((name,))))
 
     def _function(self, label: str, function: types.FunctionType) -> None:
         self._functions.append((label, function))
@@ -303,7 +305,7 @@ class Reach:
         value = holder[name]
         if isinstance(value, type) and not _is_of_library(value):
             self._class(value)
-        if isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType)):
+        if isinstance(value, types.ModuleType):
             return
         self.holders.append((label, holder, frozenset((name,))))
         self._todo.append((label, value))
@@ -343,6 +345,10 @@ class Reach:
                 self._members_seen.add((kind, name))
                 self._variable(f"{kind.__name__}.{name}", _Cell(_Member(kind, name)), name)
 
+    def attributes(self) -> list[dict[str, Any]]:
+        """The attributes of each object that is reached."""
+        return [vars(value) for _, value in self._objects]
+
     def line_of(self, name: str) -> str:
         """`FILE:LINE: ` of code that sets this attribute, or nothing."""
         place = self.stored.get(name.rpartition(".")[2].partition("[")[0])
@@ -353,8 +359,32 @@ def _items(holder: Holder, keys: frozenset[str] | None) -> list[tuple[Any, Any]]
     if isinstance(holder, _Cell):
         return [(k, holder[k]) for k in keys or ()]
     if isinstance(holder, dict):
-        return [(k, v) for k, v in holder.items() if keys is None or k in keys]
+        return [(k, v) for k, v in dict.items(holder) if keys is None or k in keys]
     return list(enumerate(holder))
+
+
+def _copy(holder: Holder) -> Any:
+    """The contents of a container. A class of the caller's may make something else of its elements when it is asked for them."""
+    if isinstance(holder, dict):
+        return dict(dict.items(holder))
+    return list(holder) if isinstance(holder, (list, collections.deque)) else set(holder)
+
+
+def _fill(holder: Holder, contents: Any) -> None:
+    """Puts contents back, where they are others."""
+    if isinstance(holder, dict):
+        if list(dict.keys(holder)) != list(contents) or any(dict.__getitem__(holder, k) is not v for k, v in contents.items()):
+            kind = collections.OrderedDict if isinstance(holder, collections.OrderedDict) else dict
+            kind.clear(holder)
+            for k, v in contents.items():
+                kind.__setitem__(holder, k, v)
+    elif isinstance(holder, set):
+        if holder != contents:
+            holder.clear()
+            holder.update(contents)
+    elif len(holder) != len(contents) or any(map(operator.is_not, holder, contents)):
+        holder.clear()
+        holder.extend(contents)
 
 
 def mark(value: Any) -> Any:
@@ -410,14 +440,14 @@ class Saved:
                 holder = vars(m).get(key)
                 if isinstance(holder, (dict, set)):
                     known.add(id(holder))
-                    self._held.append((key, holder, holder.copy(), None))
+                    self._held.append((key, holder, _copy(holder), None))
         for label, holder, keys in reach.holders:
             if id(holder) in known:
                 continue
             if isinstance(holder, _Cell) or keys is not None:
                 self._held.append((label, holder, dict(_items(holder, keys)), keys))
             else:
-                self._held.append((label, holder, holder.copy(), None))
+                self._held.append((label, holder, _copy(holder), None))
         tensors = [t for m in every for t in chain(m._parameters.values(), m._buffers.values()) if t is not None]
         self._grads = [(t, t.requires_grad, t.grad) for t in tensors]
         self.random = random.getstate(), np.random.get_state(), torch.random.get_rng_state()
@@ -451,7 +481,7 @@ class Saved:
         for label, holder, before, keys in self._held:
             if id(holder) in modules:
                 continue
-            now = dict(_items(holder, keys)) if keys is not None else holder
+            now = dict(_items(holder, keys)) if keys is not None else _copy(holder)
             if isinstance(before, dict):
                 if before.keys() != now.keys() or any(a is not now[k] and not _same(a, now[k]) for k, a in before.items()):
                     found.append(label)
@@ -474,14 +504,8 @@ class Saved:
             if isinstance(holder, _Cell) or keys is not None:
                 for k, v in before.items():
                     holder[k] = v
-            elif isinstance(holder, (dict, set)):
-                if list(holder) != list(before) or isinstance(holder, dict) and any(holder[k] is not v for k, v in before.items()):
-                    holder.clear()
-                    holder.update(before)
             else:
-                items = list(before)
-                holder.clear()
-                holder.extend(items)
+                _fill(holder, before)
         for module, before in self._attributes:
             now = vars(module)
             if now.keys() != before.keys() or any(now[k] is not v for k, v in before.items()):
@@ -578,13 +602,15 @@ class Watch:
             elif keys:
                 self._parts.append((holder, tuple(sorted(keys))))
         self._whole += more
+        self._attributes = reach.attributes()
+        """Attributes of objects: one that is added may hide one of the class."""
         self._empty = [h for h in self._whole if not h]
         self._dicts = [h for h in self._whole if h and isinstance(h, dict)]
         self._lists = [h for h in self._whole if h and not isinstance(h, dict)]
         self._getters = [(h, operator.itemgetter(*k)) for h, k in self._parts if isinstance(h, dict) and all(n in h for n in k)]
         self._cells = [h for h, _ in self._parts if isinstance(h, _Cell)]
         self._values = self._now()
-        self._count = sum(map(len, self._dicts)) + sum(map(len, self._lists))
+        self._count = self._count_now()
         self._arrays = [(a, a.copy()) for _, a in reach.arrays]
         self.tensors = tensors
         self._flags = self._flags_now()
@@ -608,6 +634,9 @@ class Watch:
         values += [c.cell.cell_contents for c in self._cells]
         return values
 
+    def _count_now(self) -> int:
+        return sum(map(len, self._dicts)) + sum(map(len, self._lists)) + sum(map(len, self._attributes))
+
     def _versions_now(self) -> list[Any]:
         """Versions and addresses of the tensors."""
         return [*map(_VERSION, self.tensors), *map(_address, self.tensors)]
@@ -617,7 +646,7 @@ class Watch:
 
     def is_same(self) -> bool:
         """Whether all attributes, hooks, closures and flags are the same objects as before."""
-        if any(self._empty) or sum(map(len, self._dicts)) + sum(map(len, self._lists)) != self._count:
+        if any(self._empty) or self._count_now() != self._count:
             return False
         if not all(_is_equal(a, b) for a, b in self._arrays):
             return False
