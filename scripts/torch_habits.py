@@ -598,8 +598,10 @@ def while_(change: Callable[[Loop], Callable[[], Any]]) -> Callable[[Loop], None
 
     def loop(l: Loop) -> None:
         back = change(l)
-        l.run(2)
-        back()
+        try:
+            l.run(2)
+        finally:
+            back()
 
     return loop
 
@@ -642,7 +644,8 @@ def hooked_everywhere(l: Loop) -> Callable[[], Any]:
 
 def hooked_optimizers(l: Loop) -> Callable[[], Any]:
     def scale(o: Any, args: Any, kwargs: Any) -> None:
-        torch._foreach_mul_([p.grad for g in o.param_groups for p in g["params"]], 0.1)
+        for p in (p for g in o.param_groups for p in g["params"]):
+            p.grad.mul_(0.1)
 
     return sys.modules["torch.optim.optimizer"].register_optimizer_step_pre_hook(scale).remove
 

@@ -249,6 +249,16 @@ def upsample_nearest(mode: str) -> Callable[..., Tensor]:
     return forward
 
 
+def upsample_linear(decomposed: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A linear interpolation, in which PyTorch looks at no scale of an axis that keeps its size."""
+
+    def forward(x: Tensor, out_size: list[int], align_corners: bool, *scales: float | None) -> Tensor:
+        factors = [*scales, *[None] * (len(out_size) - len(scales))]
+        return decomposed(x, out_size, align_corners, *(None if o == s else f for o, s, f in zip(out_size, x.shape[2:], factors)))
+
+    return forward
+
+
 def upsample_backward(mode: str, corners: bool) -> Callable[..., Tensor]:
     """The gradient of an interpolation: a product with the matrix of each axis, or a sum where elements were copied."""
 
@@ -265,7 +275,8 @@ def upsample_backward(mode: str, corners: bool) -> Callable[..., Tensor]:
             return dy.reshape(*in_size[:2], *parts).sum([3 + 2 * k for k in range(rank)])
         for k in range(rank):
             size, out = in_size[2 + k], out_size[k]
-            if size == out and not (align and out == 1) and scales[k] in (None, 1.0):
+            if size == out and (mode == "linear" or not (align and out == 1) and scales[k] in (None, 1.0)):
+                # Where it interpolates linearly, PyTorch looks at no scale of an axis that keeps its size.
                 continue
             matrix = torch.tensor(_taps(mode, size, out, align, scales[k]), dtype=dy.dtype)
             dy = dy @ matrix if k == rank - 1 else (dy.transpose(2 + k, -1) @ matrix).transpose(2 + k, -1)
@@ -551,6 +562,8 @@ def lowering_table(compact: bool) -> dict[Any, Callable[..., Any]]:
     for name, function in (("grouped_mm_fallback", grouped_mm), ("grouped_mm_fallback_backward", grouped_mm_backward)):
         if hasattr(torch.ops.transformers, name):
             table[getattr(torch.ops.transformers, name).default] = function
+    for linear in (getattr(aten, f"upsample_{kind}").default for kind in _UPSAMPLED["linear"]):
+        table[linear] = upsample_linear(table[linear])
     for op in _WHOLE + (_WHOLE_COMPACT if compact else ()):
         table.pop(op, None)
     for op in [o for o in table if isinstance(o, torch._ops.OpOverload) and any(a.name == "reduction" for a in o._schema.arguments)]:
