@@ -153,7 +153,9 @@ def differs(seed: int) -> str:
     twin = copy.deepcopy(model)
     for a, b in zip(model.parameters(), twin.parameters()):
         for hook in (a._backward_hooks or {}).values():
-            b.register_hook(hook)
+            # It may have been frozen after it got its hook.
+            b.requires_grad_(True).register_hook(hook)
+        b.requires_grad_(a.requires_grad)
     make = numbers.choice(OPTIMIZERS)
     optimizer, other = make(model.parameters()), make(twin.parameters())
     data = [(torch.randn(3, 4), torch.randn(3, 3)) for _ in range(3)]
