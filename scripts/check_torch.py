@@ -1,12 +1,15 @@
-"""Exports steps of many PyTorch models, runs them, and compares losses and all new values with PyTorch.
+"""Trains many PyTorch models for three steps, and compares losses and all new values with PyTorch's own steps.
 
-For every model of torch_models.py, three steps with other batches:
+For every model of torch_models.py, with another batch in each step:
 
-- the compact form in lmsc, and the standard form in ONNX Runtime, both against PyTorch;
-- a plan for half of the peak on the host, which is to give the same bits.
+- a `TrainStep`: the losses, an evaluation of the model that follows without `sync()`, and parameters, buffers and the optimizer's state
+  after `sync()`;
+- the exported step in its standard form, in ONNX Runtime;
+- a plan of the exported step for half of the peak on the host, which is to give the same bits.
 
 Prints one line a model. `--write FILE` puts the rows into the table of a document, beside those of models that were not tried this
-time. LMSC names the program; arguments select models by parts of their names, and `--missing` those that the document lacks.
+time. LMSC names the program; arguments select models by parts of their names, and `--missing` those that the document lacks. `--third K`
+tries the `TrainStep` alone, of each third model that is written by hand, beginning with the model K.
 Needs the packages of requirements-torch-models.txt; models of a package that is not there are left out.
 """
 
@@ -34,9 +37,9 @@ from torch_models import CASES, Case
 
 import onnx
 
-for _module in ("torch_tasks", "torch_libraries"):
-    # They register cases, in this order.
-    importlib.import_module(_module)
+importlib.import_module("torch_tasks")
+BY_HAND = list(CASES)
+importlib.import_module("torch_libraries")
 
 LMSC = os.environ.get("LMSC", "lmsc")
 STEPS = 3
@@ -93,8 +96,8 @@ class Draw:
     double: tuple[list[float], Values] | None = None
 
 
-def eager(case: Case, batches: list[Any]) -> tuple[list[float], dict[str, torch.Tensor]]:
-    """Losses of PyTorch's own steps, and parameters, buffers and state behind the last."""
+def eager(case: Case, batches: list[Any], last: Any) -> tuple[list[float], dict[str, torch.Tensor]]:
+    """Losses of PyTorch's own steps and of an evaluation behind them, and parameters, buffers and state behind the last step."""
     model, optimizer = case.model, case.optimizer(case.model.parameters())
     parts, clip = case.options.get("accumulate", 1), case.options.get("clip_grad_norm")
     decay = case.options.get("ema")
@@ -116,11 +119,38 @@ def eager(case: Case, batches: list[Any]) -> tuple[list[float], dict[str, torch.
         for n, p in model.named_parameters():
             if decay is not None:
                 averages[n] = decay * averages[n] + (1 - decay) * p.detach()
+    return [*losses, *evaluated(case, last)], present(model, optimizer, averages)
+
+
+def present(model: torch.nn.Module, optimizer: torch.optim.Optimizer, averages: Values) -> Values:
+    """Parameters, buffers, the optimizer's state, and averages of parameters."""
     values = {n: p.detach() for n, p in [*model.named_parameters(), *model.named_buffers()]}
     for n, p in model.named_parameters():
         values.update({f"{n}.{k}": v for k, v in optimizer.state.get(p, {}).items() if torch.is_tensor(v)})
-    values.update({f"{n}.ema": v for n, v in averages.items()})
-    return losses, values
+    return {**values, **{f"{n}.ema": v for n, v in averages.items()}}
+
+
+def evaluated(case: Case, batch: Any) -> list[float]:
+    """The loss in evaluation; nothing where the model has no loss there."""
+    case.model.eval()
+    try:
+        with torch.no_grad():
+            return [float(loss_of(case, batch))]
+    except Exception:
+        return []
+    finally:
+        case.model.train()
+
+
+def in_train_step(name: str, batches: list[Any], last: Any) -> tuple[list[float], Values]:
+    """The same of a `TrainStep`."""
+    case = CASES[name]()
+    optimizer = case.optimizer(case.model.parameters())
+    step = lmsc.torch.TrainStep(case.model, case.loss, optimizer, example=batches[0], **case.options)
+    losses = [float(step(**b) if isinstance(b, dict) else step(*b)) for b in batches]
+    losses += evaluated(case, last)
+    step.sync()
+    return losses, present(case.model, optimizer, step.ema())
 
 
 def loss_of(case: Case, batch: Any) -> torch.Tensor:
@@ -158,7 +188,7 @@ def distances(want: Values, have: Values) -> dict[str, float]:
 def all_distances(want: tuple[list[float], Values], have: tuple[list[float], Values]) -> dict[str, float]:
     """The same with that of the losses."""
     pairs = zip(want[0], have[0])
-    loss = max(abs(a - b) / max(abs(a), 1e-4) for a, b in pairs) if len(have[0]) == STEPS else float("inf")
+    loss = max(abs(a - b) / max(abs(a), 1e-4) for a, b in pairs) if len(have[0]) in (STEPS, len(want[0])) else float("inf")
     return {**distances(want[1], have[1]), "the losses": loss if loss == loss else float("inf")}
 
 
@@ -203,12 +233,12 @@ def in_onnxruntime(model: onnx.ModelProto, folder: Path, data: list[dict[str, to
     return losses, state
 
 
-def check(name: str, folder: Path) -> Row:
+def check(name: str, folder: Path, alone: bool) -> Row:
     """The row of a model. Each form is compared by the draw of the data for which it is the nearest to PyTorch."""
     best: dict[str, tuple[float, Draw]] = {}
     tolerance = 0.0
     for number in range(DRAWS):
-        row, draw, tolerance = check_draw(name, folder, number)
+        row, draw, tolerance = check_draw(name, folder, number, alone)
         for form, found in draw.forms.items():
             off = max(all_distances(draw.truth, found).values())
             best[form] = min(best.get(form, (off, draw)), (off, draw), key=lambda pair: pair[0])
@@ -217,7 +247,7 @@ def check(name: str, folder: Path) -> Row:
         draw.double = in_double(name, number)
     verdicts = [judged(row, form, off, draw, tolerance) for form, (off, draw) in best.items()]
     row.verdict = "no" if row.notes or not verdicts else max(verdicts, key=lambda v: (v != "equal", len(v), v))
-    if row.imported == "yes" and row.compact != "no" and row.nodes <= PLANNED_NODES and not name.endswith(", smooth"):
+    if not alone and row.imported == "yes" and row.compact != "no" and row.nodes <= PLANNED_NODES and not name.endswith(", smooth"):
         row.planned = plan(row, folder)
     return row
 
@@ -225,7 +255,7 @@ def check(name: str, folder: Path) -> Row:
 def judged(row: Row, form: str, off: float, draw: Draw, tolerance: float) -> str:
     """Whether a form is equal, or differs in what PyTorch in single precision does not know: its distance from PyTorch is at most
     ROUNDINGS times that of PyTorch from itself in double precision, for each tensor."""
-    if form == "lmsc":
+    if form == "TrainStep":
         row.compact = f"{off:.0e}"
     else:
         row.standard = f"{off:.0e}"
@@ -248,18 +278,38 @@ def judged(row: Row, form: str, off: float, draw: Draw, tolerance: float) -> str
 def in_double(name: str, draw: int) -> tuple[list[float], Values]:
     """Three steps of PyTorch in double precision."""
     case = CASES[name]()
-    torch.manual_seed(draw + 1)
-    batches = [case.batch() for _ in range(STEPS)]
+    *batches, last = drawn(case, draw)
     case.model.double()
-    batches = pytree.tree_map(lambda v: v.double() if torch.is_tensor(v) and v.is_floating_point() else v, batches)
-    return eager(case, batches)
+    batches, last = pytree.tree_map(lambda v: v.double() if torch.is_tensor(v) and v.is_floating_point() else v, (batches, last))
+    return eager(case, batches, last)
 
 
-def check_draw(name: str, folder: Path, number: int) -> tuple[Row, Draw, float]:
-    """Exports and runs a model over one draw of the data."""
-    row, draw, case = Row(name), Draw(), CASES[name]()
+def drawn(case: Case, number: int) -> list[Any]:
+    """The batches of a draw: of the steps, and one for the evaluation."""
     torch.manual_seed(number + 1)
-    batches = [case.batch() for _ in range(STEPS)]
+    return [case.batch() for _ in range(STEPS + 1)]
+
+
+def check_draw(name: str, folder: Path, number: int, alone: bool) -> tuple[Row, Draw, float]:
+    """Trains a model over one draw of the data: by a `TrainStep` and, unless that is `alone`, by exported files."""
+    row, draw, case = Row(name), Draw(), CASES[name]()
+    *batches, last = drawn(case, number)
+    try:
+        draw.forms["TrainStep"] = in_train_step(name, batches, last)
+    except Exception as error:
+        row.compact = "no"
+        row.notes.append(f"TrainStep: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
+    if not alone:
+        draw.forms.update(in_files(row, case, batches, folder))
+    draw.truth = eager(case, batches, last)
+    lacking = [n for n in draw.truth[1] if "TrainStep" in draw.forms and n not in draw.forms["TrainStep"][1]]
+    if lacking:
+        row.notes.append(f"TrainStep: {lacking[0]} is not there after sync()")
+    return row, draw, case.tolerance
+
+
+def in_files(row: Row, case: Case, batches: list[Any], folder: Path) -> dict[str, tuple[list[float], Values]]:
+    """Writes the step as files, and runs the standard form in ONNX Runtime."""
     optimizer = case.optimizer(case.model.parameters())
     begin = time.process_time()
     try:
@@ -268,7 +318,7 @@ def check_draw(name: str, folder: Path, number: int) -> tuple[Row, Draw, float]:
     except Exception as error:
         row.exported = "no"
         row.notes.append(f"{type(error).__name__}: {str(error).splitlines()[0][:200]}")
-        return row, draw, case.tolerance
+        return {}
     row.exported, row.seconds, row.nodes = "yes", time.process_time() - begin, len(step.graph.node)
     inputs = [i.name for i in step.graph.input]
     tensors = [[v for v in pytree.tree_leaves(b) if torch.is_tensor(v)] for b in batches]
@@ -283,30 +333,29 @@ def check_draw(name: str, folder: Path, number: int) -> tuple[Row, Draw, float]:
             row.notes.append(f"standard: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
     # A batch comes last, and what the step does not read is no input.
     names = lmsc.torch.batch_names(case.model, batches[0], case.loss is not None)
-    draw.truth = eager(case, batches)
     data = [dict(zip(names, t)) for t in tensors]
     save_file({n: torch.stack([d[n] for d in data]).contiguous() for n in names if n in inputs}, folder / "data.safetensors")
     inspected = lmsc_("inspect", str(folder / "step.onnx"))
     row.imported = "yes" if inspected.returncode == 0 else "no"
     if inspected.returncode:
         row.notes.append(f"inspect: {first_line(inspected.stderr)}")
+    if standard is None:
+        return {}
     try:
-        draw.forms["lmsc"] = in_lmsc(folder / "step.onnx", folder, "free")
-    except RuntimeError as error:
-        row.compact = "no"
-        row.notes.append(f"lmsc run: {error}")
-    if standard is not None:
-        try:
-            draw.forms["ONNX Runtime"] = in_onnxruntime(standard, folder, data)
-        except Exception as error:
-            row.standard = "no"
-            row.notes.append(f"ONNX Runtime: {str(error).splitlines()[0][:200]}")
-    return row, draw, case.tolerance
+        return {"ONNX Runtime": in_onnxruntime(standard, folder, data)}
+    except Exception as error:
+        row.standard = "no"
+        row.notes.append(f"ONNX Runtime: {str(error).splitlines()[0][:200]}")
+        return {}
 
 
 def plan(row: Row, folder: Path) -> str:
     """Whether there is a plan for half of the peak that gives the same bits; else the smallest share with a plan that was tried."""
-    free = load_file(folder / "free.safetensors")
+    try:
+        _, free = in_lmsc(folder / "step.onnx", folder, "free")
+    except RuntimeError as error:
+        row.notes.append(f"lmsc run: {error}")
+        return "no"
     for share in ("0.5x", "0.6x", "0.7x", "0.8x", "0.9x"):
         out = folder / "plan.onnx"
         planned = lmsc_(
@@ -332,7 +381,7 @@ def plan(row: Row, folder: Path) -> str:
     return "no"
 
 
-HEAD = "| model | exported | nodes | seconds | imported | budget | lmsc | ONNX Runtime | PyTorch | result |\n|---|---|---|---|---|---|---|---|---|---|"
+HEAD = "| model | exported | nodes | seconds | imported | budget | TrainStep | ONNX Runtime | PyTorch | result |\n|---|---|---|---|---|---|---|---|---|---|"
 
 
 def written(path: Path) -> dict[str, list[str]]:
@@ -387,19 +436,23 @@ def main() -> None:
     parser.add_argument("--missing", type=Path, metavar="FILE", help="only models that its table lacks")
     parser.add_argument("--keep", type=Path, help="a folder for the files of the last model")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--third", type=int, metavar="K", help="the TrainStep alone, of each third model that is written by hand, from the model K")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(2)
     have = written(args.missing) if args.missing else {}
     rows = []
+    by_hand = set(BY_HAND[args.third :: 3]) if args.third is not None else None
     for name in CASES:
+        if by_hand is not None and name not in by_hand:
+            continue
         if name in have or args.names and not any(n in name for n in args.names):
             continue
         with tempfile.TemporaryDirectory() as temporary:
             folder = args.keep or Path(temporary)
             folder.mkdir(exist_ok=True)
             try:
-                row = check(name, folder)
+                row = check(name, folder, by_hand is not None)
             except ModuleNotFoundError as missing:
                 print(f"    {name}: left out, since {missing.name} is not installed")
                 continue
@@ -407,7 +460,7 @@ def main() -> None:
                 row = Row(name, verdict="no", notes=[f"{type(error).__name__}: {str(error)[:200]}"])
         rows.append(row)
         print(f"{'ok ' if row.good() else 'BAD'} {name}: {row.nodes} nodes, {row.seconds:.1f} s, import {row.imported}, "
-              f"plan {row.planned}, lmsc {row.compact}, ort {row.standard}, {row.verdict}" + (f", PyTorch itself {row.own:.0e}" if row.own is not None else ""), flush=True)  # fmt: skip
+              f"plan {row.planned}, TrainStep {row.compact}, ort {row.standard}, {row.verdict}" + (f", PyTorch itself {row.own:.0e}" if row.own is not None else ""), flush=True)  # fmt: skip
         if args.json:
             args.json.write_text(json.dumps([vars(r) for r in rows], indent=1))
         if args.write:

@@ -16,6 +16,7 @@ import os
 import random
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -257,6 +258,24 @@ def seeded(s: Any, x: Tensor) -> Tensor:
         return s.l(x) + torch.rand(3)
 
 
+def counted_in_function(s: Any, x: Tensor) -> Tensor:
+    counted_in_function.steps = getattr(counted_in_function, "steps", 0) + 1  # type: ignore[attr-defined]
+    return s.l(x) / counted_in_function.steps  # type: ignore[attr-defined]
+
+
+def by_the_clock(s: Any, x: Tensor) -> Tensor:
+    return s.l(x) * (1 + time.time() % 1)
+
+
+def by_the_system(s: Any, x: Tensor) -> Tensor:
+    return s.l(x) * float(np.random.default_rng().random())
+
+
+def copied_target(s: Any, x: Tensor) -> Tensor:
+    s.t.load_state_dict(s.q.state_dict())
+    return s.q(x) - 0.5 * s.t(x)
+
+
 def seen_through_a_view(s: Any, x: Tensor) -> Tensor:
     s.b.mul_(0.5)
     return s.l(x) + s.v
@@ -288,6 +307,10 @@ kept("`random` in `forward`", python_random, l=linear)
 kept("a number in a dict that `forward` counts", counted_inside, l=linear, counts=lambda: {"steps": 0})
 kept("a NumPy array that `forward` counts in", counted_in_array, l=linear, counts=lambda: np.zeros(1))
 kept("a number of a class that `forward` counts", counted_in_class, l=linear)
+kept("a number of a function that `forward` counts", counted_in_function, l=linear)
+kept("a clock in `forward`", by_the_clock, l=linear)
+kept("random numbers of the system in `forward`", by_the_system, l=linear)
+kept("a target network loaded in `forward` (DQN)", copied_target, q=linear, t=lambda: linear().requires_grad_(False))
 kept("an iterator that `forward` advances", advanced, l=linear, numbers=Numbers)
 kept("`manual_seed` in `forward`", seeded, l=linear)
 kept("`numpy.random` in `forward`", numpy_random, l=linear)
@@ -383,6 +406,18 @@ class Counting(Masters):
                 p.add_(p.grad, alpha=-group["lr"] / group["t"])
 
 
+class Listing(Masters):
+    """An optimizer that keeps its history in a list, and changes its rate by it."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                state["past"] = [*state.get("past", []), 1]
+                p.add_(p.grad, alpha=-group["lr"] if len(state["past"]) < 4 else group["lr"])
+
+
 def hooked(pre: Any = None, post: Any = None) -> Callable[[nn.Module], torch.optim.Optimizer]:
     def make(m: nn.Module) -> torch.optim.Optimizer:
         o = sgd(m)
@@ -413,6 +448,7 @@ def clamp_weights(o: Any, args: Any, kwargs: Any) -> None:
 habit("an optimizer with copies of the parameters", optimizer=lambda m: Masters(m.parameters()))(four)
 habit("an optimizer whose first step is another one", optimizer=lambda m: OtherFirst(m.parameters()))(four)
 habit("an optimizer that counts in `param_groups`", optimizer=lambda m: Counting(m.parameters()))(four)
+habit("an optimizer that keeps a list", optimizer=lambda m: Listing(m.parameters()))(four)
 habit("SGD with dampening", optimizer=lambda m: torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9, dampening=0.5))(four)
 habit("Rprop", linear, optimizer=lambda m: torch.optim.Rprop(m.parameters(), lr=0.01))(four)
 habit("AMSGrad", optimizer=lambda m: torch.optim.AdamW(m.parameters(), lr=1e-2, eps=1e-4, amsgrad=True))(four)
@@ -458,6 +494,22 @@ def written(l: Loop) -> None:
 @torch.no_grad()
 def written_blindly(l: Loop) -> None:
     l.model.head.weight.mul_(0.5)
+
+
+def written_by_data(l: Loop) -> None:
+    l.sync()
+    l.model.head.weight.data[1, 2] = 5.0
+
+
+def written_by_numpy(l: Loop) -> None:
+    l.sync()
+    l.model.head.weight.detach().numpy()[:] *= 0.5
+
+
+def moments_zeroed(l: Loop) -> None:
+    l.sync()
+    for s in l.optimizer.state.values():
+        s["exp_avg"].zero_()
 
 
 def loaded(l: Loop) -> None:
@@ -523,6 +575,14 @@ then("a parameter group added", add_group, optimizer=only("body", "norm"))
 then("another weight decay", decay)
 then("weights written, after sync()", written)
 then("weights written, without sync()", written_blindly)
+then("weights written by `.data`, after sync()", written_by_data)
+then("weights written by `.data`, without sync()", lambda l: l.model.head.weight.data.mul_(0.5) is None or None)
+then("weights written by NumPy, after sync()", written_by_numpy)
+then("a large weight clamped by `.data`, after sync()", lambda l: (l.sync(), l.model.l.weight.data.clamp_(-0.01, 0.01))[0],
+     lambda: Of(lambda s, x: s.h(s.l(x)), l=nn.Linear(6, 400), h=nn.Linear(400, 3)), sgd)  # fmt: skip
+then("a buffer written by NumPy", lambda l: l.model.m.numpy().fill(0.5), lambda: Of(lambda s, x: s.l(x) * s.m, {"m": torch.ones(3)}, l=linear()))
+then("moments set to zero, after sync()", moments_zeroed)
+then("the optimizer's state cleared, without sync()", lambda l: l.optimizer.state.clear())
 then("weights loaded, after sync()", loaded)
 then("back to an earlier state", rewound)
 then("autocast around some steps", in_autocast)
@@ -531,6 +591,70 @@ then("a constant buffer filled", fill_mask, lambda: Of(lambda s, x: s.l(x) * s.m
 then("a batch of another size", lambda l: setattr(l, "batches", [tuple(t[:2] for t in b) for b in l.batches]), optimizer=sgd)
 then("model.double()", lambda l: l.model.double() and None)
 then("a gradient scaler", lambda l: torch.amp.GradScaler("cpu").scale(l.step(*l.batches[0]) if l.step else l.model(l.batches[0][0]).sum()).backward())
+
+
+def while_(change: Callable[[Loop], Callable[[], Any]]) -> Callable[[Loop], None]:
+    """Two steps while something is changed, which is then put back."""
+
+    def loop(l: Loop) -> None:
+        back = change(l)
+        try:
+            l.run(2)
+        finally:
+            back()
+
+    return loop
+
+
+def squared(x: Tensor) -> Tensor:
+    return x.square()
+
+
+class Replaced(nn.Module):
+    """A module whose function and whose method are replaced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.l = linear()
+
+    def scaled(self, x: Tensor) -> Tensor:
+        return x * 2
+
+    def forward(self, x: Tensor) -> Tensor:
+        return ACTIVATION(self.scaled(self.l(x)))
+
+
+ACTIVATION: Callable[[Tensor], Tensor] = squared
+
+
+def replaced_global(l: Loop) -> Callable[[], Any]:
+    globals()["ACTIVATION"] = torch.tanh
+    return lambda: globals().update(ACTIVATION=squared)
+
+
+def replaced_method(l: Loop) -> Callable[[], Any]:
+    before = Replaced.scaled
+    Replaced.scaled = lambda self, x: x * 3  # type: ignore[method-assign]
+    return lambda: setattr(Replaced, "scaled", before)
+
+
+def hooked_everywhere(l: Loop) -> Callable[[], Any]:
+    return nn.modules.module.register_module_forward_hook(lambda m, a, y: y * 1.1 if isinstance(m, nn.Linear) else None).remove
+
+
+def hooked_optimizers(l: Loop) -> Callable[[], Any]:
+    def scale(o: Any, args: Any, kwargs: Any) -> None:
+        for p in (p for g in o.param_groups for p in g["params"]):
+            p.grad.mul_(0.1)
+
+    return sys.modules["torch.optim.optimizer"].register_optimizer_step_pre_hook(scale).remove
+
+
+then("`forward` of a part replaced", lambda l: setattr(l.model.head, "forward", lambda x: F.linear(x, l.model.head.weight)))
+then("a hook of all modules, for a time", while_(hooked_everywhere))
+then("a hook of all optimizers, for a time", while_(hooked_optimizers), optimizer=sgd)
+then("a function in a global replaced, for a time", while_(replaced_global), Replaced)
+then("a method of the class replaced, for a time", while_(replaced_method), Replaced)
 
 
 class Weighted:
@@ -579,6 +703,27 @@ def _(l: Loop) -> None:
         with torch.no_grad():
             for a, b in zip(teacher.parameters(), l.model.parameters()):
                 a.lerp_(b, 0.1)
+
+
+@habit("a teacher outside of the module, by EMA with `.data`")
+def _(l: Loop) -> None:
+    teacher = copy.deepcopy(l.model).requires_grad_(False)
+    x0 = l.batches[0][0]
+    l.loss = lambda y, t: F.mse_loss(y, t) + F.mse_loss(y, teacher(x0))
+    for _ in range(4):
+        l.run(1)
+        l.sync()
+        for a, b in zip(teacher.parameters(), l.model.parameters()):
+            a.data.mul_(0.9).add_(b.data, alpha=0.1)
+
+
+@habit("a weight of the loss, annealed by `.data`")
+def _(l: Loop) -> None:
+    beta = torch.tensor(1.0)
+    l.loss = lambda y, t: F.mse_loss(y, t) + beta * y.square().mean()
+    for _ in range(3):
+        l.run(1)
+        beta.data.mul_(0.5)
 
 
 @habit("a list of losses in the loss function")

@@ -8,10 +8,12 @@ import random
 import sys
 import threading
 import warnings
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
 import lmsc
+import numpy as np
 import pytest
 import torch
 from lmsc.torch import CaptureError, TrainStep
@@ -151,7 +153,9 @@ def differs(seed: int) -> str:
     twin = copy.deepcopy(model)
     for a, b in zip(model.parameters(), twin.parameters()):
         for hook in (a._backward_hooks or {}).values():
-            b.register_hook(hook)
+            # It may have been frozen after it got its hook.
+            b.requires_grad_(True).register_hook(hook)
+        b.requires_grad_(a.requires_grad)
     make = numbers.choice(OPTIMIZERS)
     optimizer, other = make(model.parameters()), make(twin.parameters())
     data = [(torch.randn(3, 4), torch.randn(3, 3)) for _ in range(3)]
@@ -208,6 +212,45 @@ def test_a_failed_capture_changes_nothing() -> None:
         assert model.b is buffer and model.l.weight is weight and model.n == 0 and model.seen == [] and not hasattr(model, "extra")
         assert random.getstate() == state and not optimizer.state and optimizer.param_groups[0]["params"][0] is weight
         assert not any(vars(model)[k] for k in ("_forward_pre_hooks", "_state_dict_pre_hooks"))
+
+
+class Made(OrderedDict[str, Any]):
+    """A table that makes what it is asked for, as transformers' activations are made."""
+
+    def __getitem__(self, key: str) -> Any:
+        return super().__getitem__(key)()
+
+
+TABLE = Made(tanh=nn.Tanh)
+
+
+def test_containers_of_other_classes_are_left_as_they_are() -> None:
+    def forward(m: nn.Module, x: Tensor) -> Tensor:
+        return TABLE["tanh"](m.l(x)) * len(m.kind([1, 2]))
+
+    model = torch_habits.Of(forward, l=nn.Linear(6, 3), kind=list[int])
+    step = TrainStep(model, F.mse_loss, torch.optim.SGD(model.parameters()), example=(torch.ones(2, 6), torch.ones(2, 3)))
+    assert float(step(torch.ones(2, 6), torch.ones(2, 3))) > 0
+    assert dict.__getitem__(TABLE, "tanh") is nn.Tanh and list(TABLE) == ["tanh"]
+
+
+class Options:
+    scale = 1.0
+
+
+def test_elements_of_a_batch_that_are_no_tensors_count_by_their_contents() -> None:
+    def forward(m: nn.Module, x: Tensor, factors: np.ndarray[Any, Any]) -> Tensor:
+        return m.l(x) * float(factors.mean())
+
+    model, factors = torch_habits.Of(forward, l=nn.Linear(6, 3)), np.ones(2000)
+    step = TrainStep(model, F.mse_loss, torch.optim.SGD(model.parameters(), lr=0.0), example=(torch.ones(2, 6), factors, torch.zeros(2, 3)))
+    first = float(step(torch.ones(2, 6), factors, torch.zeros(2, 3)))
+    factors[1000] = 2001.0
+    assert float(step(torch.ones(2, 6), factors, torch.zeros(2, 3))) == pytest.approx(4 * first, rel=1e-4)
+    with pytest.raises(CaptureError, match="the batch has a Options"):
+        step(torch.ones(2, 6), Options(), torch.zeros(2, 3))
+    with pytest.raises(CaptureError, match="sparse or nested"):
+        step(torch.ones(2, 6).to_sparse(), factors, torch.zeros(2, 3))
 
 
 def test_refusals_name_the_line() -> None:

@@ -118,6 +118,67 @@ def test_the_gradient_is_that_of_pytorch(name: str, standard: bool) -> None:
     torch.testing.assert_close(found, model.x.grad, rtol=1e-4, atol=2e-5)
 
 
+C, SMALL = 0.123456, torch.tensor(0.123456)
+BESIDE_NUMBERS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "product": lambda x, y: x * C, "quotient": lambda x, y: x / C, "quotient of a number": lambda x, y: C / (x.abs() + 1),
+    "product with a tensor of one number": lambda x, y: x * SMALL, "tensor of one number first": lambda x, y: SMALL * x,
+    "quotient by a tensor of one number": lambda x, y: x / SMALL, "sum": lambda x, y: x + C, "difference": lambda x, y: C - x,
+    "sum with a factor": lambda x, y: torch.add(x, y, alpha=C), "sum of numbers with a factor": lambda x, y: torch.add(x, 1.7, alpha=C),
+    "difference with a factor": lambda x, y: torch.sub(x, y, alpha=C), "reversed, with a factor": lambda x, y: torch.rsub(x, 1.7, alpha=C),
+    "power": lambda x, y: x.abs() ** 1.37, "power of a number": lambda x, y: 1.37**x, "cube": lambda x, y: x**3,
+    "inverse square": lambda x, y: (x.abs() + 0.5) ** -2, "inverse root": lambda x, y: (x.abs() + 1).rsqrt().detach() + x,
+    "comparison": lambda x, y: torch.where(torch.full_like(x, C) <= C, x, y), "bounds": lambda x, y: x.clamp(-C, C),
+    "addcmul": lambda x, y: torch.addcmul(x, y, y, value=C), "addcdiv": lambda x, y: torch.addcdiv(x, y, y.abs() + 1, value=C),
+    "interpolation": lambda x, y: torch.lerp(x, y, 0.7), "leaky": lambda x, y: F.leaky_relu(x, C), "elu": lambda x, y: F.elu(x, C),
+    "softplus": lambda x, y: F.softplus(x), "silu": lambda x, y: F.silu(x), "log1p": lambda x, y: x.abs().log1p(),
+    "expm1": lambda x, y: x.expm1(), "log2": lambda x, y: (x.abs() + 1).log2().detach() + x, "angle": torch.atan2, "hypotenuse": torch.hypot,
+    "whole quotient": lambda x, y: torch.div(x, C, rounding_mode="floor") * 0.25, "rest": lambda x, y: torch.remainder(x, C),
+    "slopes that are not drawn": lambda x, y: F.rrelu(x),
+    "matrix and vector": lambda x, y: torch.addmv(y[:8], x.view(8, 16), y[:16], alpha=0.5, beta=2),
+}  # fmt: skip
+
+
+class Short(nn.Module):
+    """All of these functions, and gradients of each for itself: every function has a zero of its own added to its operand."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.zeros = nn.Parameter(torch.zeros(len(BESIDE_NUMBERS), 128, dtype=dtype))
+
+    def forward(self, x: Tensor, y: Tensor) -> dict[str, Tensor]:
+        found = [f(x + self.zeros[k], y) for k, f in enumerate(BESIDE_NUMBERS.values())]
+        rate = torch.linspace(-1, 1.5, 128)
+        loss = torch.stack([(r.float() * rate[: r.numel()]).sum() for r in found]).sum()
+        return {"loss": loss, **{f"r{k}": r * 1 for k, r in enumerate(found)}}
+
+
+def ulps(a: Tensor, b: Tensor) -> Tensor:
+    """The distances of elements, in steps from one number of their type to the next."""
+    places = [torch.where(v < 0, -(1 << 15) - v, v) for v in (t.contiguous().view(torch.int16).int() for t in (a, b))]
+    return torch.where(a == b, 0, (places[0] - places[1]).abs())
+
+
+@pytest.mark.parametrize(("dtype", "standard"), [(torch.bfloat16, False), (torch.float16, True)], ids=["bfloat16, compact", "float16, standard"])
+def test_numbers_beside_short_floats_are_rounded_where_pytorch_rounds_them(dtype: torch.dtype, standard: bool) -> None:
+    torch.manual_seed(3)
+    model, x, y = Short(dtype), torch.randn(128).to(dtype), torch.randn(128).to(dtype)
+    step = export_step(model, None, torch.optim.SGD(model.parameters(), lr=1.0), (x, y), standard=standard, lr_input=False)
+    session = lmsc.compile(step, target="host").session()
+    session.load_state({"zeros": model.zeros.detach().clone()})
+    found = session.step({"x": x, "y": y})
+    expected = model(x, y)
+    expected["loss"].backward()
+
+    def of(value: Any) -> Tensor:
+        return torch.from_numpy(value.view("int16").copy()).view(dtype)
+
+    gradients = -of(session.state()["zeros"])
+    for k, name in enumerate(BESIDE_NUMBERS):
+        for kind, a, b in (("result", expected[f"r{k}"].detach(), of(found[f"r{k}"])), ("gradient", model.zeros.grad[k], gradients[k])):
+            off = ulps(a, b)
+            assert off.max() <= 1 and (off > 0).sum() <= 0.03 * off.numel(), (name, kind, off)
+
+
 def results(model: nn.Module, *batch: Tensor, steps: int = 1) -> tuple[list[Any], dict[str, Any]]:
     """What the last of some steps without updates returns, and the state after it."""
     optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.0)

@@ -21,13 +21,13 @@ from unittest import mock
 import torch
 import torch.utils._pytree as pytree
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 
 from .attention import attention
 from .composites import REPLACED, methods_replaced
-from .errors import CaptureError, capture_error
+from .errors import CaptureError, capture_error, line_of_trace
 from .gradients import lowering_table, tracing_table
 from .optimizers import LOCK, StateTensor, Update, _compiling, hooks_of, update_of
 from .reach import Absent, Reach, Saved, Slot, Tensors, lines_of_draws, refuse_changes
@@ -590,10 +590,18 @@ def reach_of(
 ) -> Reach:
     """What the step can reach, the hooks of parameters and of the optimizer included. `without` names attributes that do not count."""
     hooks: list[tuple[str, Any]] = [(f"hook of {type(optimizer).__name__}", h) for h in hooks_of(optimizer)]
+    hooks += [("hook of all modules", h) for of in global_hooks() for h in of.values()]
     for n, p in model.named_parameters():
         for of in (p._backward_hooks, getattr(p, "_post_accumulate_grad_hooks", None)):
             hooks += [(f"hook of {n}", h) for h in (of or {}).values()]
     return Reach(model, loss_fn, hooks, without)
+
+
+def global_hooks() -> list[dict[int, Any]]:
+    """Hooks that all modules have in common."""
+    from torch.nn.modules import module
+
+    return [v for k, v in vars(module).items() if k.startswith("_global_") and k.endswith("_hooks") and isinstance(v, dict)]
 
 
 def plain_module(model: nn.Module) -> nn.Module:
@@ -650,6 +658,14 @@ def _captured(
     inside = {id(p) for g in optimizer.param_groups for p in g["params"]}
     trained = [n for n, p in model.named_parameters() if p.requires_grad and id(p) in inside]
     step = _Step(model, loss_fn, update, trained, example, reach, compact=compact, **options)
+    from .translate.builder import ONNX_TYPES
+
+    for name, t in (*step.real.items(), *zip(step.batch, step.example)):
+        if t.dtype not in ONNX_TYPES or t.layout is not torch.strided or t.is_nested:
+            raise CaptureError(
+                f"`{name}` is a {'nested' if t.is_nested else t.layout} tensor of {t.dtype}, and a graph has dense tensors of real numbers; give complex "
+                "numbers as torch.view_as_real, and others as to_dense() or padded"
+            )
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     with mode:
         state = [torch.empty(s.shape, dtype=s.dtype) for s in step.state.values()]
@@ -662,6 +678,7 @@ def _captured(
         attributes=step.attributes, assigned=step.assigned, baked=_baked(raw),
     )  # fmt: skip
     found.renamed = any(k != v for k, v in step.name.items()) or any(v != f"{k}_new" for k, v in step.pairs.items()) or step.loss != "loss"
+    _is_steady(step, raw, args)
     _is_settled(step, raw, args, mode)
     _values(found, step)
     _drop_unused(found, step, inputs)
@@ -722,6 +739,24 @@ def _baked(raw: torch.fx.GraphModule) -> list[Tensor]:
     return list({id(t): t for t in found.values()}.values())
 
 
+def _is_steady(step: _Step, raw: torch.fx.GraphModule, args: list[Tensor]) -> None:
+    """Refuses a step that is another one each time it is traced, since it looks at a clock or draws numbers in a way of its own."""
+    if not step.reach.unsteady:
+        return
+    again = _traced(step, args, False)
+    if _operators(again) == _operators(raw):
+        return
+    placed = _traced(step, args, True)
+    nodes = [n for n in placed.graph.nodes if n.op in ("call_function", "get_attr")]
+    first = next((n for n, a, b in zip(nodes, _operators(placed), _operators(raw)) if a != b), None)
+    users = [n for n in (first, *(first.users if first is not None else ())) if n is not None]
+    line = next((f"{at}: " for at in (line_of_trace(n.meta.get("stack_trace")) for n in users) if at), "")
+    raise CaptureError(
+        f"{line}the step is another one each time it is captured, as it is where it reads a clock, or draws random numbers from the system, and a "
+        "graph would keep one value for all steps; give what differs as a part of the batch"
+    )
+
+
 def _is_settled(step: _Step, raw: torch.fx.GraphModule, args: list[Tensor], mode: FakeTensorMode) -> None:
     """Refuses a step that is another one the next time, since the forward pass reads an attribute that it has set."""
     if not step.assigned and not step.attributes:
@@ -757,8 +792,16 @@ def _operators(raw: torch.fx.GraphModule) -> list[Any]:
         if node.op in ("call_function", "get_attr"):
             number[node] = len(found)
             args = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: number[n])
-            found.append((node.op, str(node.target) if node.op == "call_function" else "constant", repr(args)))
+            what = str(node.target) if node.op == "call_function" else _contents(getattr(raw, node.target))
+            found.append((node.op, what, repr(args)))
     return found
+
+
+def _contents(value: Any) -> Any:
+    """What stands for a constant of a graph where two graphs are compared."""
+    if not isinstance(value, Tensor) or isinstance(value, FakeTensor) or value.device.type != "cpu" or value.nbytes > CONSTANT_BYTES:
+        return "constant"
+    return value.dtype, tuple(value.shape), value.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
 
 
 class _Interpreter(torch.fx.Interpreter):

@@ -34,6 +34,8 @@ _WHOLE = (  # in every form
     aten.mish.default,
     aten.baddbmm.default,
     aten.stack.default,
+    aten.rsub.Tensor,
+    aten.rsub.Scalar,
 )
 _WHOLE_COMPACT = (
     aten._softmax_backward_data.default,
@@ -247,6 +249,16 @@ def upsample_nearest(mode: str) -> Callable[..., Tensor]:
     return forward
 
 
+def upsample_linear(decomposed: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A linear interpolation, in which PyTorch looks at no scale of an axis that keeps its size."""
+
+    def forward(x: Tensor, out_size: list[int], align_corners: bool, *scales: float | None) -> Tensor:
+        factors = [*scales, *[None] * (len(out_size) - len(scales))]
+        return decomposed(x, out_size, align_corners, *(None if o == s else f for o, s, f in zip(out_size, x.shape[2:], factors)))
+
+    return forward
+
+
 def upsample_backward(mode: str, corners: bool) -> Callable[..., Tensor]:
     """The gradient of an interpolation: a product with the matrix of each axis, or a sum where elements were copied."""
 
@@ -263,7 +275,8 @@ def upsample_backward(mode: str, corners: bool) -> Callable[..., Tensor]:
             return dy.reshape(*in_size[:2], *parts).sum([3 + 2 * k for k in range(rank)])
         for k in range(rank):
             size, out = in_size[2 + k], out_size[k]
-            if size == out and not (align and out == 1) and scales[k] in (None, 1.0):
+            if size == out and (mode == "linear" or not (align and out == 1) and scales[k] in (None, 1.0)):
+                # Where it interpolates linearly, PyTorch looks at no scale of an axis that keeps its size.
                 continue
             matrix = torch.tensor(_taps(mode, size, out, align, scales[k]), dtype=dy.dtype)
             dy = dy @ matrix if k == rank - 1 else (dy.transpose(2 + k, -1) @ matrix).transpose(2 + k, -1)
@@ -312,9 +325,36 @@ def squeeze_dims(x: Tensor, dims: list[int]) -> Tensor:
 
 def hypot(x: Tensor, y: Tensor) -> Tensor:
     """The length of a vector of two, whose squares may be too large."""
+    if x.dtype in (torch.bfloat16, torch.float16):
+        return hypot(x.float(), y.float()).to(x.dtype)
     large, small = torch.maximum(x.abs(), y.abs()), torch.minimum(x.abs(), y.abs())
     share = torch.where(large > 0, small / large, 0.0)
     return large * torch.sqrt(1 + share * share)
+
+
+def add_product(product: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+    """A product of matrices, and what is added to it, as `addmv` has them."""
+
+    def sum_(c: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+        if c.dtype in (torch.bfloat16, torch.float16):
+            return sum_(c.float(), a.float(), b.float(), beta=beta, alpha=alpha).to(c.dtype)
+        found = product(a, b) * alpha if alpha != 1 else product(a, b)
+        return found if beta == 0 else found + (c * beta if beta != 1 else c)
+
+    return sum_
+
+
+def rrelu(x: Tensor, noise: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, *, generator: Any = None) -> tuple[Tensor, Tensor]:
+    """The function, and the slope at each element, which are drawn in training."""
+    if not training:
+        return aten.leaky_relu(x, (lower + upper) / 2), noise
+    slope = torch.where(x > 0, 1.0, lower + (upper - lower) * torch.rand_like(x)).to(x.dtype)
+    return x * slope, slope
+
+
+def rrelu_backward(dy: Tensor, x: Tensor, noise: Tensor, lower: float, upper: float, training: bool, self_is_result: bool) -> Tensor:
+    """The gradient times the slopes."""
+    return dy * noise if training else aten.leaky_relu_backward(dy, x, (lower + upper) / 2, self_is_result)
 
 
 def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
@@ -493,6 +533,10 @@ def lowering_table(compact: bool) -> dict[Any, Callable[..., Any]]:
         aten.hypot.default: hypot,
         aten.exp2.default: lambda x: torch.pow(2.0, x),
         aten.upsample_nearest2d_backward.default: upsample_nearest2d_backward,
+        aten.addmv.default: add_product(torch.mv),
+        aten.addbmm.default: add_product(lambda a, b: torch.bmm(a, b).sum(0)),
+        aten.rrelu_with_noise_functional.default: rrelu,
+        aten.rrelu_with_noise_backward.default: rrelu_backward,
         aten.unfold.default: unfold,
         aten.bucketize.Tensor: bucketize,
         aten.searchsorted.Tensor: searchsorted,
@@ -518,6 +562,8 @@ def lowering_table(compact: bool) -> dict[Any, Callable[..., Any]]:
     for name, function in (("grouped_mm_fallback", grouped_mm), ("grouped_mm_fallback_backward", grouped_mm_backward)):
         if hasattr(torch.ops.transformers, name):
             table[getattr(torch.ops.transformers, name).default] = function
+    for linear in (getattr(aten, f"upsample_{kind}").default for kind in _UPSAMPLED["linear"]):
+        table[linear] = upsample_linear(table[linear])
     for op in _WHOLE + (_WHOLE_COMPACT if compact else ()):
         table.pop(op, None)
     for op in [o for o in table if isinstance(o, torch._ops.OpOverload) and any(a.name == "reduction" for a in o._schema.arguments)]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import inspect
 import threading
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -86,12 +87,19 @@ def update_of(optimizer: torch.optim.Optimizer, names: dict[int, str], *, compac
         raise CaptureError(message) from error
 
 
-def hooks_of(optimizer: torch.optim.Optimizer) -> list[Any]:
-    """What is called before and after each step of the optimizer."""
+def hook_dicts(optimizer: torch.optim.Optimizer) -> list[dict[int, Any]]:
+    """Where hooks before and after a step are kept: of all optimizers, and of this one."""
     from torch.optim import optimizer as module
 
-    before = {**module._global_optimizer_pre_hooks, **optimizer._optimizer_step_pre_hooks}
-    return [*before.values(), *module._global_optimizer_post_hooks.values(), *optimizer._optimizer_step_post_hooks.values()]
+    return [
+        module._global_optimizer_pre_hooks, optimizer._optimizer_step_pre_hooks, module._global_optimizer_post_hooks,
+        optimizer._optimizer_step_post_hooks,
+    ]  # fmt: skip
+
+
+def hooks_of(optimizer: torch.optim.Optimizer) -> list[Any]:
+    """What is called before and after each step of the optimizer."""
+    return [h for hooks in hook_dicts(optimizer) for h in hooks.values()]
 
 
 def _is_plain(optimizer: torch.optim.Optimizer, group: dict[str, Any]) -> bool:
@@ -265,22 +273,27 @@ def _without_hooks() -> Iterator[None]:
             d.update(items)
 
 
+_CONTAINERS = (list, dict, set, deque)
+
+
 def _replica(optimizer: torch.optim.Optimizer, of: Any, *, capturable: bool, hooked: bool = False) -> torch.optim.Optimizer:
     """An optimizer with the options of `optimizer`, without state, over the tensors `of(parameter)`."""
     twin = object.__new__(type(optimizer))
     twin.__dict__.update(optimizer.__dict__)
     if not hooked:
         twin.__dict__.update(_optimizer_step_pre_hooks=OrderedDict(), _optimizer_step_post_hooks=OrderedDict())
+    # What a step changes in a container is not to show in the caller's.
+    twin.__dict__.update({k: copy.copy(v) for k, v in twin.__dict__.items() if isinstance(v, _CONTAINERS)})
     # A scheduler has wrapped the method of the instance.
     twin.__dict__.pop("step", None)
     twin.state = defaultdict(dict)
     twin.param_groups = []
     for group in optimizer.param_groups:
-        copy = {**group, "params": [of(p) for p in group["params"]]}
-        copy.update({k: False for k in ("foreach", "fused") if k in copy})
-        if "capturable" in copy:
-            copy["capturable"] = capturable
-        twin.param_groups.append(copy)
+        mine = {**group, "params": [of(p) for p in group["params"]]}
+        mine.update({k: False for k in ("foreach", "fused") if k in mine})
+        if "capturable" in mine:
+            mine["capturable"] = capturable
+        twin.param_groups.append(mine)
     return twin
 
 
@@ -342,10 +355,11 @@ def _state_of(optimizer: torch.optim.Optimizer, names: dict[int, str]) -> dict[s
             have, own = optimizer.state.get(p, {}), names[id(p)]
             for key, t in shaped.state[large[id(p)]].items():
                 if not isinstance(t, Tensor):
-                    if isinstance(t, (int, float)) and not isinstance(t, bool):
+                    if not isinstance(t, (bool, str, type(None))):
+                        what = "number" if isinstance(t, (int, float)) else type(t).__name__
                         raise CaptureError(
-                            f"{type(optimizer).__name__} keeps the number `{key}` in Python, where a graph cannot count; "
-                            "use an optimizer that keeps it as a tensor"
+                            f"{type(optimizer).__name__} keeps the {what} `{key}` in Python, where a graph cannot count; use an optimizer that "
+                            "keeps it as a tensor"
                         )
                     continue
                 first = [(before[id(p)], state[id(p)].get(key)) for before, state in tries]
@@ -383,7 +397,7 @@ def _compare(update: _Traced, optimizer: torch.optim.Optimizer, names: dict[int,
     small, kind = _small(optimizer, 3), type(optimizer).__name__
     genuine = _replica(optimizer, lambda p: small[id(p)], capturable=False)
     before = [{k: v for k, v in g.items() if k != "params"} for g in genuine.param_groups]
-    own = {k: v for k, v in vars(genuine).items() if isinstance(v, (int, float))}
+    own = {k: _counted(v) for k, v in vars(genuine).items() if isinstance(v, (int, float, *_CONTAINERS)) and k not in ("state", "param_groups")}
     ours = {names[k]: t.clone() for k, t in small.items()}
     goes_on = any(len(s) for s in optimizer.state.values())
     state: dict[str, Tensor] = {}
@@ -403,7 +417,7 @@ def _compare(update: _Traced, optimizer: torch.optim.Optimizer, names: dict[int,
             counted = [n for n, v in was.items() if not isinstance(v, Tensor) and now.get(n) != v] + [n for n in now if n not in was and n != "params"]
             if counted:
                 raise CaptureError(f"{kind} counts `{counted[0]}` in `param_groups`, where a graph cannot; use an optimizer that keeps it as a tensor")
-        counted = [n for n, v in own.items() if vars(genuine).get(n) != v]
+        counted = [n for n, v in own.items() if _counted(vars(genuine).get(n)) != v]
         if counted:
             raise CaptureError(f"{kind} counts `{counted[0]}` in Python, where a graph cannot; use an optimizer that keeps it as a tensor")
         kept = {n: genuine.state.get(small[i], {}) for i, n in names.items() if i in small}
@@ -422,6 +436,15 @@ def _compare(update: _Traced, optimizer: torch.optim.Optimizer, names: dict[int,
             raise CaptureError(f"the first step of {kind} is another one than those that follow (`{wrong[0]}`); run one step in PyTorch before")
         if wrong:
             raise CaptureError(f"the update of {kind} depends on something that a graph has not: `{wrong[0]}` differs in step {k + 1}")
+
+
+def _counted(value: Any) -> Any:
+    """What stands for a number or a container of an optimizer where it is compared with what it was."""
+    if isinstance(value, dict):
+        return [(k if isinstance(k, (str, int)) else id(k), _counted(v)) for k, v in value.items()]
+    if isinstance(value, _CONTAINERS):
+        return [_counted(v) for v in value]
+    return value if isinstance(value, (int, float, str, bool, type(None))) else id(value)
 
 
 def _near(a: Tensor, b: Tensor | None) -> bool:

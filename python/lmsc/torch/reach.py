@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import ctypes
 import dis
 import functools
 import operator
@@ -36,6 +37,12 @@ _MODULE_KEYS = frozenset(vars(nn.Module()))
 _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "LOAD_SUPER_METHOD")
 _MAKING = frozenset(("__init__", "__new__", "__init_subclass__", "__post_init__", "__repr__", "__str__", "__del__"))
 _DYNAMIC = frozenset(("getattr", "vars", "hasattr"))
+_UNSTEADY = frozenset((
+    "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time", "thread_time", "now", "utcnow", "today",
+    "urandom", "getrandom", "randbelow", "randbits", "token_bytes", "token_hex", "uuid1", "uuid4", "SystemRandom", "default_rng", "RandomState",
+    "Random", "SeedSequence", "PCG64",
+))  # fmt: skip
+"""Names of functions of clocks, and of random numbers that no generator within reach draws."""
 MOST = 50_000
 """Values that are looked at, at most. A model of transformers with a hundred layers has 10,000."""
 
@@ -170,6 +177,8 @@ class Reach:
         self.arrays: list[tuple[str, np.ndarray[Any, Any]]] = []
         self.iterators: list[str] = []
         """Iterators of Python's own, of which one cannot see whether they have moved."""
+        self.unsteady = False
+        """Whether the caller's code names a clock or another source of values that differ each time."""
         self.modules: dict[str, nn.Module] = {}
         """Modules that the loss function reaches and the model has not."""
         self.stored: dict[str, str] = {}
@@ -222,7 +231,7 @@ class Reach:
             self._contents(label, value)
         elif isinstance(value, (list, dict, set, collections.deque)):
             self.holders.append((label, value, None))
-            items = value.items() if isinstance(value, dict) else enumerate(value)
+            items = dict.items(value) if isinstance(value, dict) else enumerate(value)
             self._todo += [(f"{label}[{k!r}]" if isinstance(k, (int, str)) else label, v) for k, v in items]
         elif isinstance(value, (np.random.Generator, np.random.RandomState, random.Random, torch.Generator)):
             self.generators.append((label, value))
@@ -233,7 +242,7 @@ class Reach:
         elif isinstance(value, nn.Module):
             self._module(label, value)
             self._objects.append((label, value))
-        elif hasattr(value, "__dict__") and not isinstance(value, (torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler)):
+        elif isinstance(getattr(value, "__dict__", None), dict) and not isinstance(value, (torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler)):
             if not type(value).__module__.startswith(("lmsc", "logging", "threading")):
                 call = getattr(type(value), "__call__", None)
                 if isinstance(call, types.FunctionType):
@@ -273,6 +282,8 @@ class Reach:
                     if (special or name in self._loads) and isinstance(function, types.FunctionType) and id(function) not in self._seen:
                         self._seen.add(id(function))
                         self._function(f"{kind.__name__}.{name}", function)
+                        if not _is_of_library(kind):
+                            self.holders.append((f"{kind.__name__}.{name}", _Cell(_Member(kind, name)), frozenset((name,))))
 
     def _function(self, label: str, function: types.FunctionType) -> None:
         self._functions.append((label, function))
@@ -280,6 +291,8 @@ class Reach:
         names = self._code(function.__code__)
         if library:
             return
+        self.holders.append((label, function.__dict__, None))
+        self._todo += [(f"{label}.{k}", v) for k, v in function.__dict__.items()]
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
             with contextlib.suppress(ValueError):
                 if name != "__class__":
@@ -292,7 +305,7 @@ class Reach:
         value = holder[name]
         if isinstance(value, type) and not _is_of_library(value):
             self._class(value)
-        if isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType)):
+        if isinstance(value, types.ModuleType):
             return
         self.holders.append((label, holder, frozenset((name,))))
         self._todo.append((label, value))
@@ -303,7 +316,9 @@ class Reach:
         self._loads |= loads
         for name, line in stored.items():
             self.stored.setdefault(name, line)
-        self._dynamic |= bool(names & _DYNAMIC) and not code.co_filename.startswith(_LIBRARIES)
+        own = not code.co_filename.startswith(_LIBRARIES) and "site-packages" not in code.co_filename
+        self._dynamic |= bool(names & _DYNAMIC) and own
+        self.unsteady |= own and not _UNSTEADY.isdisjoint(names | loads)
         return set(names)
 
     def _attributes(self, label: str, value: Any) -> None:
@@ -330,6 +345,10 @@ class Reach:
                 self._members_seen.add((kind, name))
                 self._variable(f"{kind.__name__}.{name}", _Cell(_Member(kind, name)), name)
 
+    def attributes(self) -> list[dict[str, Any]]:
+        """The attributes of each object that is reached."""
+        return [vars(value) for _, value in self._objects]
+
     def line_of(self, name: str) -> str:
         """`FILE:LINE: ` of code that sets this attribute, or nothing."""
         place = self.stored.get(name.rpartition(".")[2].partition("[")[0])
@@ -340,8 +359,32 @@ def _items(holder: Holder, keys: frozenset[str] | None) -> list[tuple[Any, Any]]
     if isinstance(holder, _Cell):
         return [(k, holder[k]) for k in keys or ()]
     if isinstance(holder, dict):
-        return [(k, v) for k, v in holder.items() if keys is None or k in keys]
+        return [(k, v) for k, v in dict.items(holder) if keys is None or k in keys]
     return list(enumerate(holder))
+
+
+def _copy(holder: Holder) -> Any:
+    """The contents of a container. A class of the caller's may make something else of its elements when it is asked for them."""
+    if isinstance(holder, dict):
+        return dict(dict.items(holder))
+    return list(holder) if isinstance(holder, (list, collections.deque)) else set(holder)
+
+
+def _fill(holder: Holder, contents: Any) -> None:
+    """Puts contents back, where they are others."""
+    if isinstance(holder, dict):
+        if list(dict.keys(holder)) != list(contents) or any(dict.__getitem__(holder, k) is not v for k, v in contents.items()):
+            kind = collections.OrderedDict if isinstance(holder, collections.OrderedDict) else dict
+            kind.clear(holder)
+            for k, v in contents.items():
+                kind.__setitem__(holder, k, v)
+    elif isinstance(holder, set):
+        if holder != contents:
+            holder.clear()
+            holder.update(contents)
+    elif len(holder) != len(contents) or any(map(operator.is_not, holder, contents)):
+        holder.clear()
+        holder.extend(contents)
 
 
 def mark(value: Any) -> Any:
@@ -397,14 +440,14 @@ class Saved:
                 holder = vars(m).get(key)
                 if isinstance(holder, (dict, set)):
                     known.add(id(holder))
-                    self._held.append((key, holder, holder.copy(), None))
+                    self._held.append((key, holder, _copy(holder), None))
         for label, holder, keys in reach.holders:
             if id(holder) in known:
                 continue
             if isinstance(holder, _Cell) or keys is not None:
                 self._held.append((label, holder, dict(_items(holder, keys)), keys))
             else:
-                self._held.append((label, holder, holder.copy(), None))
+                self._held.append((label, holder, _copy(holder), None))
         tensors = [t for m in every for t in chain(m._parameters.values(), m._buffers.values()) if t is not None]
         self._grads = [(t, t.requires_grad, t.grad) for t in tensors]
         self.random = random.getstate(), np.random.get_state(), torch.random.get_rng_state()
@@ -438,7 +481,7 @@ class Saved:
         for label, holder, before, keys in self._held:
             if id(holder) in modules:
                 continue
-            now = dict(_items(holder, keys)) if keys is not None else holder
+            now = dict(_items(holder, keys)) if keys is not None else _copy(holder)
             if isinstance(before, dict):
                 if before.keys() != now.keys() or any(a is not now[k] and not _same(a, now[k]) for k, a in before.items()):
                     found.append(label)
@@ -461,14 +504,8 @@ class Saved:
             if isinstance(holder, _Cell) or keys is not None:
                 for k, v in before.items():
                     holder[k] = v
-            elif isinstance(holder, (dict, set)):
-                if list(holder) != list(before) or isinstance(holder, dict) and any(holder[k] is not v for k, v in before.items()):
-                    holder.clear()
-                    holder.update(before)
             else:
-                items = list(before)
-                holder.clear()
-                holder.extend(items)
+                _fill(holder, before)
         for module, before in self._attributes:
             now = vars(module)
             if now.keys() != before.keys() or any(now[k] is not v for k, v in before.items()):
@@ -565,17 +602,27 @@ class Watch:
             elif keys:
                 self._parts.append((holder, tuple(sorted(keys))))
         self._whole += more
+        self._attributes = reach.attributes()
+        """Attributes of objects: one that is added may hide one of the class."""
         self._empty = [h for h in self._whole if not h]
         self._dicts = [h for h in self._whole if h and isinstance(h, dict)]
         self._lists = [h for h in self._whole if h and not isinstance(h, dict)]
         self._getters = [(h, operator.itemgetter(*k)) for h, k in self._parts if isinstance(h, dict) and all(n in h for n in k)]
         self._cells = [h for h, _ in self._parts if isinstance(h, _Cell)]
         self._values = self._now()
-        self._count = sum(map(len, self._dicts)) + sum(map(len, self._lists))
+        self._count = self._count_now()
         self._arrays = [(a, a.copy()) for _, a in reach.arrays]
         self.tensors = tensors
-        self.versions = self.versions_now()
         self._flags = self._flags_now()
+        self.rebase()
+
+    def rebase(self) -> None:
+        """Takes the present contents of the tensors as known."""
+        self._versions = self._versions_now()
+        self._pieces = [_pieces(t) for t in self.tensors]
+        self._flat = list(chain.from_iterable(self._pieces))
+        self._alive = [t.detach() for t in self.tensors]
+        self._contents = b"".join(self._flat)
 
     def _now(self) -> list[Any]:
         values: list[Any] = list(chain(chain.from_iterable(map(dict.values, self._dicts)), chain.from_iterable(self._lists)))
@@ -587,7 +634,10 @@ class Watch:
         values += [c.cell.cell_contents for c in self._cells]
         return values
 
-    def versions_now(self) -> list[Any]:
+    def _count_now(self) -> int:
+        return sum(map(len, self._dicts)) + sum(map(len, self._lists)) + sum(map(len, self._attributes))
+
+    def _versions_now(self) -> list[Any]:
         """Versions and addresses of the tensors."""
         return [*map(_VERSION, self.tensors), *map(_address, self.tensors)]
 
@@ -596,7 +646,7 @@ class Watch:
 
     def is_same(self) -> bool:
         """Whether all attributes, hooks, closures and flags are the same objects as before."""
-        if any(self._empty) or sum(map(len, self._dicts)) + sum(map(len, self._lists)) != self._count:
+        if any(self._empty) or self._count_now() != self._count:
             return False
         if not all(_is_equal(a, b) for a, b in self._arrays):
             return False
@@ -604,12 +654,38 @@ class Watch:
         return all(map(_alike, now, self._values)) and self._flags_now() == self._flags
 
     def written(self) -> list[Tensor]:
-        """The tensors that have been written since."""
-        now, count = self.versions_now(), len(self.tensors)
-        if now == self.versions:
+        """The tensors that have been written since.
+
+        Versions tell; and, since a write by way of `.data` or NumPy has none, all of a small tensor and pieces of a large one.
+        """
+        now, count = self._versions_now(), len(self.tensors)
+        same = now == self._versions
+        if same and b"".join(self._flat) == self._contents:
             return []
-        pairs = zip(self.tensors, now[:count], self.versions[:count], now[count:], self.versions[count:])
-        return [t for t, a, b, c, d in pairs if (a, c) != (b, d)]
+        pairs = zip(self.tensors, now[:count], self._versions[:count], now[count:], self._versions[count:])
+        moved = [(a, c) != (b, d) for _, a, b, c, d in pairs]
+        found, at = [], 0
+        for t, other, pieces in zip(self.tensors, moved, self._pieces):
+            end = at + sum(map(len, pieces))
+            if other or b"".join(pieces) != self._contents[at:end]:
+                found.append(t)
+            at = end
+        return found
+
+
+PIECE = 256
+"""Bytes of a piece of a tensor whose contents are compared in each step. A large tensor has three: 300 tensors take about 50 µs."""
+
+
+def _pieces(t: Tensor) -> list[memoryview]:
+    """All elements of a small tensor, or those at the beginning, in the middle and at the end; none of a tensor that is not in this memory as a whole."""
+    if t.device.type != "cpu" or t.layout != torch.strided or not (start := _address(t)):
+        return []
+    if sum((extent - 1) * stride for extent, stride in zip(t.shape, t.stride())) + 1 != t.numel():
+        return []
+    size = t.numel() * t.element_size()
+    places = [(0, size)] if size <= 4 * PIECE else [(k, PIECE) for k in (0, size // 2, size - PIECE)]
+    return [memoryview((ctypes.c_char * length).from_address(start + k)).cast("B") for k, length in places]
 
 
 _VERSION = operator.attrgetter("_version")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import enum
 import functools
 import hashlib
 import os
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import torch.utils._pytree as pytree
 from torch import Tensor, nn
@@ -19,10 +22,10 @@ import lmsc
 from lmsc import Compiled, InputError, Plan, Session
 from lmsc._progress import COMPILE, EXPORT, Choice, Progress
 
-from .capture import TRACING, Captured, batch_names, capture, plain_function, plain_module, reach_of, refuse_unknown, value_of
+from .capture import TRACING, Captured, batch_names, capture, global_hooks, plain_function, plain_module, reach_of, refuse_unknown, value_of
 from .errors import CaptureError, StaleError
 from .export import exported
-from .optimizers import Update, number_of, update_of
+from .optimizers import Update, hook_dicts, number_of, update_of
 from .reach import Ours, Watch, difference, fingerprint, tensors_in
 
 _Key = tuple[Any, ...]
@@ -149,6 +152,10 @@ class TrainStep:
         key, _ = self._key(example)
         self._shapes = {key: self._shape}
         self._current = key
+        for of in self._shape.found.state.values():
+            if of.owner and of.key != "ema":
+                # So that it is noticed if the state is cleared before the first `sync`.
+                self.optimizer.state.setdefault(self._shape.found.tensors.all()[of.owner], {})
         self._session = self._opened(self._shape, {}, 0)
         self._register()
         self._see()
@@ -171,7 +178,7 @@ class TrainStep:
         """Takes the present state of all that the step reaches as the one that is known."""
         model, loss_fn = plain_module(self.model), plain_function(self.loss_fn)
         self._reach = reach_of(model, loss_fn, self.optimizer, self._without)
-        hooks: list[Any] = [self.optimizer._optimizer_step_pre_hooks, self.optimizer._optimizer_step_post_hooks]
+        hooks: list[Any] = [*global_hooks(), *hook_dicts(self.optimizer)]
         for p in model.parameters():
             hooks += [h for h in (p._backward_hooks, getattr(p, "_post_accumulate_grad_hooks", None)) if h is not None]
         state = [t for s in self.optimizer.state.values() for t in s.values() if isinstance(t, Tensor)]
@@ -205,7 +212,7 @@ class TrainStep:
     def _rebase(self) -> None:
         """The present tensors are those that the step has."""
         self._kept = tuple(map(id, self.optimizer.state.values())), id(self.optimizer.state)
-        self._watch.versions = self._watch.versions_now()
+        self._watch.rebase()
 
     def _written(self, tensors: list[Tensor], new_state: bool) -> None:
         names = {id(t): n for n, t in self._shape.found.tensors.all().items()}
@@ -244,7 +251,9 @@ class TrainStep:
         else:
             leaves, spec = pytree.tree_flatten(batch)
             tensors = [v for v in leaves if isinstance(v, Tensor)]
-            shape = (spec, *(None if isinstance(v, Tensor) else repr(v) for v in leaves))
+            shape = (spec, *(None if isinstance(v, Tensor) else _constant(v) for v in leaves))
+        if any(t.layout is not torch.strided or t.is_nested for t in tensors):
+            raise CaptureError("a tensor of the batch is sparse or nested, and a graph has dense tensors only; give it as to_dense(), or padded")
         types = tuple((t.shape, t.dtype) for t in tensors)
         return (shape, types, (self._constants(), self._world, _mode())), tensors
 
@@ -520,6 +529,26 @@ class TrainStep:
 
     def _repr_html_(self) -> str:
         return self.plan._repr_html_()
+
+
+def _constant(value: Any) -> Any:
+    """What stands for an element of a batch that is no tensor, and that the graph therefore holds: what is equal has equal contents.
+
+    Raises:
+        CaptureError: It is an object whose contents cannot be compared.
+    """
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, torch.dtype, torch.device, enum.Enum, slice, range)):
+        return type(value), repr(value)
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind != "O":
+        return value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).digest()
+    if isinstance(value, (set, frozenset)):
+        return type(value), frozenset(map(_constant, value))
+    if dataclasses.is_dataclass(value):
+        return type(value), tuple((f.name, _constant(getattr(value, f.name))) for f in dataclasses.fields(value))
+    raise CaptureError(
+        f"the batch has a {type(value).__name__}, of which a step cannot tell whether it is another one than before; give its tensors and numbers, "
+        "or register the class with torch.utils._pytree"
+    )
 
 
 def _tensor(array: Any) -> Tensor:

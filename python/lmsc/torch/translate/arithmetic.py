@@ -9,7 +9,7 @@ import torch
 from torch.fx import Node
 
 from .builder import MICROSOFT, ONNX_TYPES
-from .registry import TABLE, Translator, op
+from .registry import SHORT, TABLE, Once, Translator, arguments_of, op
 
 
 def _unary(name: str, onnx: str) -> None:
@@ -40,18 +40,18 @@ def _truncated(t: Translator, value: str) -> str:
     return t.b.node("Mul", t.b.node("Sign", value), t.b.node("Floor", t.b.node("Abs", value)))
 
 
-@op("rsqrt")
+@op("rsqrt", once=True)
 def rsqrt(t: Translator, n: Node, x: Node) -> str:
     return t.b.node("Reciprocal", t.b.node("Sqrt", t.value(x, t.dtype(n))))
 
 
-@op("log2", "log10")
+@op("log2", "log10", once=True)
 def log_of_base(t: Translator, n: Node, x: Node) -> str:
     base = math.log(2 if "log2" in str(n.target) else 10)
     return t.b.node("Div", t.b.node("Log", t.value(x, t.dtype(n))), t.value(base, t.dtype(n)))
 
 
-@op("log1p")
+@op("log1p", once=True)
 def log1p(t: Translator, n: Node, x: Node) -> str:
     """The logarithm of u = 1 + x, corrected by what the sum has lost of x.
 
@@ -66,7 +66,7 @@ def log1p(t: Translator, n: Node, x: Node) -> str:
     return b.node("Where", b.node("Less", v, one), near, log)
 
 
-@op("expm1")
+@op("expm1", once=True)
 def expm1(t: Translator, n: Node, x: Node) -> str:
     """u - 1 of the exponential u, corrected by what its rounding has lost where x is small.
 
@@ -81,51 +81,76 @@ def expm1(t: Translator, n: Node, x: Node) -> str:
     return b.node("Where", b.node("Less", b.node("Abs", v), one), near, less)
 
 
-def _binary(name: str, onnx: str) -> None:
+def _binary(name: str, onnx: str, once: bool | Once = False) -> None:
     def translation(t: Translator, n: Node, a: Any, b: Any) -> str:
         d = t.dtype(n)
         name = onnx if d != torch.bool else "Or" if onnx == "Max" else "And"
         return t.b.node(name, t.value(a, d), t.value(b, d))
 
-    op(name)(translation)
+    op(name, once=once)(translation)
 
 
-for _name, _onnx in {"mul": "Mul", "maximum": "Max", "minimum": "Min"}.items():
+for _name, _onnx in {"maximum": "Max", "minimum": "Min"}.items():
     _binary(_name, _onnx)
+
+
+def _by_number(t: Translator, n: Node) -> bool:
+    """Whether a short float is multiplied or divided by a number that is none: PyTorch takes the number in single precision."""
+    b, d = n.args[1], t.dtype(n)
+    if isinstance(b, Node):
+        return not t.shape(b) and t.dtype(b) not in SHORT and t.dtype(b).is_floating_point
+    return float(torch.tensor(float(b), dtype=d)) != b
+
+
+_binary("mul", "Mul", _by_number)
 
 
 def _scaled(t: Translator, value: str, alpha: float, dtype: torch.dtype) -> str:
     return value if alpha == 1 else t.b.node("Mul", value, t.value(alpha, dtype))
 
 
-@op("add")
+def _has_factor(t: Translator, n: Node) -> bool:
+    return arguments_of(n)["alpha"] != 1
+
+
+@op("add", once=_has_factor)
 def add(t: Translator, n: Node, a: Any, b: Any, *, alpha: float = 1) -> str:
-    d = t.dtype(n)
-    if d == torch.bool:
-        return t.b.node("Or", t.value(a, d), t.value(b, d))
-    return t.b.node("Add", t.value(a, d), _scaled(t, t.value(b, d), alpha, d))
+    if t.dtype(n) == torch.bool:
+        return t.b.node("Or", t.value(a, torch.bool), t.value(b, torch.bool))
+    return _sum(t, n, "Add", a, b, alpha)
 
 
-@op("sub")
+@op("sub", once=_has_factor)
 def sub(t: Translator, n: Node, a: Any, b: Any, *, alpha: float = 1) -> str:
-    d = t.dtype(n)
-    return t.b.node("Sub", t.value(a, d), _scaled(t, t.value(b, d), alpha, d))
+    return _sum(t, n, "Sub", a, b, alpha)
 
 
-@op("div")
+@op("rsub", once=_has_factor)
+def rsub(t: Translator, n: Node, a: Any, b: Any, alpha: float = 1) -> str:
+    return _sum(t, n, "Sub", b, a, alpha)
+
+
+def _sum(t: Translator, n: Node, onnx: str, a: Any, b: Any, alpha: float) -> str:
+    """A sum. Beside short floats, PyTorch rounds the numbers in it to their type first, other than those of a product."""
+    term = t.rounded(n, b)
+    return t.b.node(onnx, t.rounded(n, a), term if alpha == 1 else t.b.node("Mul", term, t.rounded(n, alpha)))
+
+
+@op("div", once=lambda t, n: n.kwargs.get("rounding_mode") is not None or _by_number(t, n))
 def div(t: Translator, n: Node, a: Any, b: Any, *, rounding_mode: str | None = None) -> str:
     d = t.dtype(n)
-    x, y = t.value(a, d), t.value(b, d)
+    if rounding_mode is None:
+        return t.b.node("Div", t.value(a, d), t.value(b, d))
+    x, y = t.rounded(n, a), t.rounded(n, b)
     if rounding_mode == "floor":
         return _floor_divided(t, x, y, d)
     q = t.b.node("Div", x, y)
-    return _truncated(t, q) if rounding_mode == "trunc" and d.is_floating_point else q
+    return _truncated(t, q) if d.is_floating_point else q
 
 
-@op("floor_divide")
+@op("floor_divide", once=True)
 def floor_divide(t: Translator, n: Node, a: Any, b: Any) -> str:
-    d = t.dtype(n)
-    return _floor_divided(t, t.value(a, d), t.value(b, d), d)
+    return _floor_divided(t, t.rounded(n, a), t.rounded(n, b), t.dtype(n))
 
 
 def _floor_divided(t: Translator, x: str, y: str, d: torch.dtype) -> str:
@@ -160,14 +185,15 @@ def fmod(t: Translator, n: Node, a: Any, b: Any) -> str:
     return t.b.node("Mod", t.value(a, t.dtype(n)), t.value(b, t.dtype(n)), fmod=1)
 
 
-@op("pow")
+@op("pow", once=lambda t, n: n.args[1] == -0.5 or n.args[1] in (3, -2) and t.dtype(n) == torch.float16)
 def power(t: Translator, n: Node, a: Any, b: Any) -> str:
     d = t.dtype(n)
     x = t.value(a, d)
     if b == 1:
         return x
-    if b == 2:
-        return t.b.node("Mul", x, x)
+    if b in (2, -2):
+        square = t.b.node("Mul", x, x)
+        return square if b == 2 else t.b.node("Reciprocal", square)
     if b == 3:
         return t.b.node("Mul", t.b.node("Mul", x, x), x)
     if b == 0.5:
@@ -263,7 +289,7 @@ def _is_negative(t: Translator, v: str, d: torch.dtype) -> str:
     return t.b.node("Or", t.b.node("Less", v, zero), t.b.node("Less", t.b.node("Reciprocal", v), zero))
 
 
-@op("atan2")
+@op("atan2", once=True)
 def atan2(t: Translator, n: Node, y: Node, x: Node) -> str:
     """The angle by the arc tangent of a quotient of at most 1; zeros and infinities have their angles by their signs."""
     d, b = t.dtype(n), t.b
@@ -289,7 +315,7 @@ def identity(t: Translator, n: Node, x: Node) -> str:
     return t.value(x)
 
 
-@op("silu")
+@op("silu", once=lambda t, n: not t.compact)
 def silu(t: Translator, n: Node, x: Node) -> str:
     v = t.value(x)
     if t.compact:
@@ -330,7 +356,7 @@ def leaky_relu(t: Translator, n: Node, x: Node, slope: float = 0.01) -> str:
     return t.b.node("LeakyRelu", t.value(x), alpha=float(slope))
 
 
-@op("leaky_relu_backward")
+@op("leaky_relu_backward", once=True)
 def leaky_relu_backward(t: Translator, n: Node, dy: Node, x: Node, slope: float, self_is_result: bool) -> str:
     if self_is_result and slope < 0:
         raise t.refusal("leaky_relu_backward of a result with a negative slope")
@@ -339,7 +365,7 @@ def leaky_relu_backward(t: Translator, n: Node, dy: Node, x: Node, slope: float,
     return t.b.node("Where", steep, t.value(dy), t.b.node("Mul", t.value(dy), t.value(float(slope), d)))
 
 
-@op("elu")
+@op("elu", once=True)
 def elu(t: Translator, n: Node, x: Node, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> str:
     d, b, v = t.dtype(n), t.b, t.value(x)
     y = b.node("Elu", _scaled(t, v, input_scale, d), alpha=float(alpha))
@@ -353,7 +379,7 @@ def hardsigmoid(t: Translator, n: Node, x: Node) -> str:
     return t.b.node("HardSigmoid", t.value(x), alpha=1 / 6, beta=0.5)
 
 
-@op("softplus")
+@op("softplus", once=True)
 def softplus(t: Translator, n: Node, x: Node, beta: float = 1, threshold: float = 20) -> str:
     d, v = t.dtype(n), t.value(x)
     scaled = _scaled(t, v, beta, d)

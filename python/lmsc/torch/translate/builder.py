@@ -126,8 +126,11 @@ class Builder:
         for name, value, dtype, shape in outputs:
             if value in produced and value not in renamed:
                 renamed[value] = name
-            else:
+            elif value in produced:
                 self._nodes.append(_Node("Identity", "", [value], [name], {}))
+            else:
+                # Before anything overwrites the input.
+                self._nodes.insert(0, _Node("Identity", "", [value], [name], {}))
         nodes = self._live([renamed.get(v, v) for _, v, _, _ in outputs] + [n for n, *_ in outputs], renamed)
         used = {i for n in nodes for i in n.inputs}
         protos, domains = [], {""}

@@ -20,8 +20,11 @@ from ..errors import UnsupportedOperator, line_of_trace
 from .builder import ONNX_TYPES, Builder
 
 Translation = Callable[..., Any]
-TABLE: dict[str, tuple[Translation, frozenset[str]]] = {}
-"""By name, a translation and the arguments whose whole effect is on the shape and the type of the result."""
+Once = Callable[["Translator", Node], bool]
+TABLE: dict[str, tuple[Translation, frozenset[str], Once]] = {}
+"""By name: a translation, the arguments whose whole effect is on the shape and the type of the result, and whether short floats are rounded once."""
+
+SHORT = frozenset({torch.bfloat16, torch.float16})
 
 PLACE = frozenset({"device", "layout", "pin_memory", "memory_format", "non_blocking"})
 """Arguments of all operators that say where elements are, and in which order. A graph leaves that to the runtime."""
@@ -30,16 +33,18 @@ OPERANDS = frozenset({"Tensor", "Optional[Tensor]", "List[Tensor]", "List[Option
 """Types of arguments that parameters take by their position. Those of other types have the name that the schema gives them."""
 
 
-def op(*names: str, seen: str = "") -> Callable[[Translation], Translation]:
+def op(*names: str, seen: str = "", once: bool | Once = False) -> Callable[[Translation], Translation]:
     """Registers a translation for operators by name: `add` for all overloads of `aten.add`, or `add.Tensor` for one.
 
-    `seen` are the arguments that show in the shape and the type of the result, from which the translation takes them.
+    `seen` are the arguments that show in the shape and the type of the result, from which the translation takes them. `once`: what is
+    written is several nodes, or has a number; for a result of short floats it is computed in float32 and rounded once, as PyTorch does.
     """
+    rounds = once if callable(once) else lambda t, n: once
 
     def register(function: Translation) -> Translation:
         for name in names:
             assert name not in TABLE, name
-            TABLE[name] = function, frozenset(seen.split())
+            TABLE[name] = function, frozenset(seen.split()), rounds
         return function
 
     return register
@@ -66,6 +71,7 @@ class Contract:
     """Parameters that are passed by name, and their arguments."""
     refused: tuple[str, ...]
     """The arguments that must have their defaults."""
+    once: Once
 
 
 def _fits(parameter: str, argument: Any) -> bool:
@@ -80,9 +86,10 @@ def contract(overload: torch._ops.OpOverload) -> Contract | None:
         ContractError: The translation does not fit the schema.
     """
     names = _full_name(overload)
-    function, seen = TABLE.get(names[0]) or TABLE.get(names[1]) or (None, frozenset())
-    if function is None:
+    entry = TABLE.get(names[0]) or TABLE.get(names[1])
+    if entry is None:
         return None
+    function, seen, once = entry
     parameters = list(inspect.signature(function).parameters.values())[2:]
     positional = [p for p in parameters if p.kind == p.POSITIONAL_OR_KEYWORD]
     named = {p.name.rstrip("_"): p for p in parameters if p.kind == p.KEYWORD_ONLY}
@@ -105,7 +112,7 @@ def contract(overload: torch._ops.OpOverload) -> Contract | None:
     missing = [p.name for p in [*positional, *named.values()] if p.default is p.empty]
     if missing:
         raise ContractError(f"{names[0]}: the schema has no argument for {missing}")
-    return Contract(function, tuple(taken), tuple(by_name), tuple(refused))
+    return Contract(function, tuple(taken), tuple(by_name), tuple(refused), once)
 
 
 def overloads() -> Iterator[torch._ops.OpOverload]:
@@ -134,6 +141,11 @@ def arguments_of(node: Node) -> dict[str, Any]:
     return found
 
 
+def _is_short(node: Node) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.dtype in SHORT
+
+
 class Translator:
     """The state of a translation. Translations are called with it, the node, and the node's arguments."""
 
@@ -141,6 +153,8 @@ class Translator:
         self.b, self.compact = builder, compact
         self.values: dict[Node, Any] = {}
         self.node: Node | None = None
+        self._in_single = False
+        """Whether short floats are taken as float32, so that the result is rounded once."""
         self.whole: dict[str, str] = {}
         """By value as PyTorch has it, the value as an operator gives it: positions within the whole tensor for those within a plane,
         moments of float32 for short floats."""
@@ -163,9 +177,12 @@ class Translator:
         arguments = arguments_of(node)
         self._check(node, found, arguments)
         self.b.at(node.name)
-        self.values[node] = found.function(
-            self, node, *(arguments[a] for a in found.positional), **{p: arguments[a] for p, a in found.named}
-        )
+        self._in_single = _is_short(node) and found.once(self, node)
+        try:
+            value = found.function(self, node, *(arguments[a] for a in found.positional), **{p: arguments[a] for p, a in found.named})
+        finally:
+            single, self._in_single = self._in_single, False
+        self.values[node] = self.cast(value, self.dtype(node)) if single else value
         self._declare(node)
 
     def _check(self, node: Node, found: Contract, arguments: dict[str, Any]) -> None:
@@ -191,12 +208,21 @@ class Translator:
     def value(self, arg: Any, dtype: torch.dtype | None = None) -> str:
         """The value of an operand, with the type `dtype` if one is given. Numbers become constants."""
         if isinstance(arg, Node):
-            name, have = self.values[arg], self.dtype(arg)
-            if dtype is None or have == dtype:
-                return name
-            return self.cast(name, dtype)
+            name, have = self.values[arg], self.meta(arg).dtype
+            dtype = dtype or self.dtype(arg)
+            return name if have == dtype else self.cast(name, dtype)
         assert dtype is not None, arg
         return self.b.scalar(arg, dtype)
+
+    def rounded(self, node: Node, arg: Any) -> str:
+        """The value of an operand, rounded to the type of the result, where that is computed in float32."""
+        short = self.meta(node).dtype
+        if self.dtype(node) == short:
+            return self.value(arg, short)
+        if isinstance(arg, Node):
+            value = self.values[arg]
+            return self.cast(value if self.meta(arg).dtype == short else self.cast(value, short), self.dtype(node))
+        return self.value(float(torch.tensor(float(arg), dtype=short)), self.dtype(node))
 
     def cast(self, value: str, dtype: torch.dtype) -> str:
         """A value of another type."""
@@ -213,9 +239,10 @@ class Translator:
         """The fake tensor of an operand: its shape and type."""
         return arg.meta["val"]
 
-    @staticmethod
-    def dtype(arg: Node) -> torch.dtype:
-        return arg.meta["val"].dtype
+    def dtype(self, arg: Node) -> torch.dtype:
+        """The type of an operand; float32 for short floats where a result is rounded once."""
+        have = arg.meta["val"].dtype
+        return torch.float32 if self._in_single and have in SHORT else have
 
     @staticmethod
     def shape(arg: Node) -> list[int]:
