@@ -21,6 +21,7 @@ from unittest import mock
 import torch
 import torch.utils._pytree as pytree
 from torch import Tensor, nn
+from torch._prims_common import is_non_overlapping_and_dense_or_false
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
@@ -29,7 +30,7 @@ from .attention import attention
 from .composites import REPLACED, methods_replaced
 from .errors import CaptureError, capture_error
 from .gradients import lowering_table, tracing_table
-from .optimizers import LOCK, StateTensor, Update, _compiling, hooks_of, update_of
+from .optimizers import LOCK, NoUpdate, StateTensor, Update, _compiling, hooks_of, update_of
 from .reach import Absent, Reach, Saved, Slot, Tensors, lines_of_draws, refuse_changes
 
 
@@ -64,6 +65,8 @@ class Captured:
     """Outputs that the forward pass keeps in an attribute of a module, where nothing reads them."""
     assigned: list[tuple[nn.Module, str, Any]] = field(default_factory=list)
     """What the forward pass sets in Python, and does not read."""
+    gradients: dict[str, str] = field(default_factory=dict)
+    """The outputs that are gradients of parameters, of a step without an update."""
 
 
 _SET_DATA = Tensor.data.__set__  # type: ignore[attr-defined]
@@ -91,12 +94,12 @@ _ATTENTION = (
 class _Whole(TorchFunctionMode):
     """Keeps dropout one operator, whose parts PyTorch would trace on the processor, and takes functions of `REPLACED` apart.
 
-    Attention is one operator if `compact`.
+    Attention is one operator if `compact`. If `native`, PyTorch chooses the operators.
     """
 
-    def __init__(self, compact: bool) -> None:
+    def __init__(self, compact: bool, native: bool = False) -> None:
         super().__init__()
-        self.compact = compact
+        self.compact, self.native = compact, native
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -108,6 +111,8 @@ class _Whole(TorchFunctionMode):
             with torch.no_grad():
                 args[0].copy_(args[1])
             return None
+        if self.native:
+            return func(*args, **kwargs)
         if func in _ATTENTION:
             return attention(*args, **kwargs, compact=self.compact)
         if func is torch.lstm and len(args) == 9:
@@ -164,8 +169,8 @@ class _Seeded(Exception):
 
 
 @contextlib.contextmanager
-def _tracing() -> Iterator[None]:
-    """Settings under which everything that runs becomes operators that can be translated.
+def _tracing(native: bool = False) -> Iterator[None]:
+    """Settings under which everything that runs becomes operators that can be translated, or those that PyTorch runs if `native`.
 
     An LSTM is its cells, and what a checkpoint would run again is not run: lmsc decides that.
     """
@@ -196,7 +201,7 @@ def _tracing() -> Iterator[None]:
             ),
             *(mock.patch.object(m, n, only_here(getattr(m, n), no_seed)) for m in (torch, torch.random) for n in _SEEDS),
             mock.patch.object(checkpoint.CheckpointFunction, "apply", only_here(checkpoint.CheckpointFunction.apply, run)),
-            methods_replaced(),
+            contextlib.nullcontext() if native else methods_replaced(),
             warnings.catch_warnings(),
         ):
             stack.enter_context(context)
@@ -204,10 +209,10 @@ def _tracing() -> Iterator[None]:
         yield
 
 
-def _fake(mode: FakeTensorMode, t: Tensor) -> Tensor:
-    """A tensor like `t` without elements, on the processor."""
+def _fake(mode: FakeTensorMode, t: Tensor, device: torch.device | str = "cpu") -> Tensor:
+    """A tensor like `t` without elements."""
     with mode:
-        return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="cpu")
+        return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device)
 
 
 def _batch_names(model: nn.Module, leaves: list[tuple[Any, Any]], taken: set[str], positional: bool) -> list[str]:
@@ -273,9 +278,10 @@ class _Step:
 
     def __init__(
         self, model: nn.Module, loss_fn: Callable[..., Any] | None, update: Update, trained: list[str], example: Any, reach: Reach, *,
-        compact: bool, clip_grad_norm: float | None, accumulate: int, ema: float | None,
+        compact: bool, native: bool, clip_grad_norm: float | None, accumulate: int, ema: float | None,
     ) -> None:  # fmt: skip
-        self.compact = compact
+        self.compact, self.native = compact, native
+        self.gradients: dict[str, str] = {}
         self.model, self.loss_fn, self.update, self.trained, self.reach = model, loss_fn, update, trained, reach
         self.clip_grad_norm, self.accumulate, self.ema = clip_grad_norm, accumulate, ema
         self.replaced: set[str] = set()
@@ -337,7 +343,7 @@ class _Step:
         leaves = list(self.leaves)
         for k, t in zip(self.places, batch):
             leaves[k] = t
-        with _Whole(self.compact):
+        with _Whole(self.compact, self.native):
             found = _loss_and_more(self._call(pytree.tree_unflatten(leaves, self.spec)))
         torch.fx.traceback.current_meta.pop("stack_trace", None)
         return found
@@ -417,12 +423,17 @@ class _Step:
         self._taken = set(self.inputs)
         self.loss = self._output("loss")
         results: dict[str, Tensor] = {self.loss: loss, **{self._output(k): v.detach() for k, v in more.items()}}
+        if self.native:
+            grads = {n: None if g is None else _laid_out(g, self.real[n]) for n, g in grads.items()}
         with torch.no_grad():
             if self.clip_grad_norm is not None:
                 have = [g for g in grads.values() if g is not None]
-                norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g.float()) for g in have]))
+                if self.native:
+                    norm = torch.nn.utils.get_total_norm(have)
+                else:
+                    norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g.float()) for g in have]))
                 factor = torch.clamp(self.clip_grad_norm / (norm + 1e-6), max=1.0)
-                grads = {n: None if g is None else g * factor.to(g.dtype) for n, g in grads.items()}
+                grads = {n: None if g is None else g * (factor if self.native else factor.to(g.dtype)) for n, g in grads.items()}
                 results[self._output("grad_norm")] = norm
             # Hooks of the optimizer may have the parameters from the model.
             old = {n: live[n] if self.update.hooked else live[n].detach() for n in self.tensors.parameters}
@@ -431,7 +442,11 @@ class _Step:
                 state.update({f"{n}.ema": self.ema * s[f"{n}.ema"] + (1 - self.ema) * new[n] for n in self.trained if n in new})
         now = self._kept_by_forward(live)
         self._attributes_after(saved, results)
-        self.pairs = {}
+        self.pairs, self.gradients = {}, {}
+        for n, g in grads.items() if self.native else ():
+            if g is not None:
+                self.gradients[n] = self._output(f"{n}.grad")
+                results[self.gradients[n]] = g.detach()
         for n, v in {**{n: v for n, v in now.items() if n not in new}, **new, **{self.name[k]: v for k, v in state.items()}}.items():
             self.pairs[n] = self._output(f"{n}_new")
             results[self.pairs[n]] = v.detach()
@@ -506,6 +521,15 @@ class _Drawn(Exception):
         self.moved = moved
 
 
+def _laid_out(gradient: Tensor, parameter: Tensor) -> Tensor:
+    """The gradient as PyTorch keeps it in `.grad`: with the strides of a parameter that is dense, else contiguous."""
+    dense = bool(is_non_overlapping_and_dense_or_false(parameter))
+    strides = zip(gradient.shape, gradient.stride(), parameter.stride())
+    if all(n == 1 or a == b for n, a, b in strides) if dense else gradient.is_contiguous():
+        return gradient
+    return torch.empty_like(parameter, device=gradient.device).copy_(gradient) if dense else gradient.clone(memory_format=torch.contiguous_format)
+
+
 def _type(t: Tensor) -> str:
     return f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}"
 
@@ -537,12 +561,15 @@ def _depends_on_inputs(t: Tensor) -> bool:
 def capture(
     model: nn.Module, loss_fn: Callable[..., Any] | None, optimizer: torch.optim.Optimizer, example: Any, *, compact: bool,
     lr_input: bool, clip_grad_norm: float | None, accumulate: int, ema: float | None, inputs: frozenset[str] = frozenset(),
-    places: bool = False,
+    places: bool = False, native: torch.device | None = None, of_all: bool = False,
 ) -> Captured:  # fmt: skip
     """The step of `model`, `loss_fn` and `optimizer` over a batch like `example`, traced without computing anything.
 
     Buffers of the names `inputs` are inputs even if they are small and the step does not change them. With `places`, which takes
     longer, the operators of the forward pass know the lines that ran them.
+
+    `native`: the step is one of the operators that PyTorch runs on this device, all its tensors are inputs, and it ends with the gradients,
+    `of_all` parameters if they are not only for the optimizer.
     """
     if not isinstance(example, (tuple, list, dict)) or not example:
         raise CaptureError("the example is a tuple (input, …, target) or a dict of the model's keyword arguments")
@@ -555,7 +582,7 @@ def capture(
         TRACING.on = True
         try:
             return _captured(model, loss_fn, optimizer, example, reach, compact=compact, lr_input=lr_input, inputs=inputs,
-                             places=places, clip_grad_norm=clip_grad_norm, accumulate=accumulate, ema=ema)  # fmt: skip
+                             places=places, native=native, of_all=of_all, clip_grad_norm=clip_grad_norm, accumulate=accumulate, ema=ema)  # fmt: skip
         finally:
             TRACING.on = False
             saved.restore()
@@ -643,23 +670,25 @@ def refuse_unknown(optimizer: torch.optim.Optimizer) -> None:
 
 def _captured(
     model: nn.Module, loss_fn: Callable[..., Any] | None, optimizer: torch.optim.Optimizer, example: Any, reach: Reach, *,
-    compact: bool, lr_input: bool, inputs: frozenset[str], places: bool, **options: Any,
+    compact: bool, lr_input: bool, inputs: frozenset[str], places: bool, native: torch.device | None, of_all: bool, **options: Any,
 ) -> Captured:  # fmt: skip
     names = {id(p): n for n, p in model.named_parameters()}
-    update = update_of(optimizer, names, compact=compact, lr_input=lr_input)
+    update = NoUpdate() if native else update_of(optimizer, names, compact=compact, lr_input=lr_input)
     inside = {id(p) for g in optimizer.param_groups for p in g["params"]}
-    trained = [n for n, p in model.named_parameters() if p.requires_grad and id(p) in inside]
-    step = _Step(model, loss_fn, update, trained, example, reach, compact=compact, **options)
+    trained = [n for n, p in model.named_parameters() if p.requires_grad and (of_all or id(p) in inside)]
+    step = _Step(model, loss_fn, update, trained, example, reach, compact=compact, native=native is not None, **options)
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     with mode:
         state = [torch.empty(s.shape, dtype=s.dtype) for s in step.state.values()]
         scalars = [torch.empty(()) for _ in update.scalars]
-    args = [*(_fake(mode, t.detach()) for t in step.real.values()), *state, *scalars, *(_fake(mode, t) for t in step.example)]
+    places_of = _devices(list(step.real.values()), native)
+    given = [_fake(mode, t.detach(), device) for t, device in zip(step.real.values(), places_of)]
+    args = [*given, *state, *scalars, *(_fake(mode, t, native or "cpu") for t in step.example)]
     raw = _traced(step, args, places)
     found = Captured(
-        _lowered(raw, args, compact, places), step.inputs, step.outputs, loss=step.loss, pairs=dict(step.pairs), tensors=step.tensors,
+        _lowered(raw, args, None if native else lowering_table(compact), places), step.inputs, step.outputs, loss=step.loss, pairs=dict(step.pairs), tensors=step.tensors,
         sources={step.name[k]: v for k, v in update.sources.items()}, state={step.name[k]: v for k, v in step.state.items()},
-        attributes=step.attributes, assigned=step.assigned, baked=_baked(raw),
+        attributes=step.attributes, assigned=step.assigned, baked=_baked(raw), gradients=dict(step.gradients),
     )  # fmt: skip
     found.renamed = any(k != v for k, v in step.name.items()) or any(v != f"{k}_new" for k, v in step.pairs.items()) or step.loss != "loss"
     _is_settled(step, raw, args, mode)
@@ -667,6 +696,13 @@ def _captured(
     _drop_unused(found, step, inputs)
     _separate(found, step)
     return found
+
+
+def _devices(tensors: list[Tensor], native: torch.device | None) -> list[torch.device | str]:
+    """The devices on which the tensors are in the step. Those beside the first one's, such as tables on the processor, stay where they are."""
+    if native is None:
+        return ["cpu"] * len(tensors)
+    return [native if t.device == tensors[0].device or t.device.type == "meta" else t.device for t in tensors]
 
 
 def _separate(found: Captured, step: _Step) -> None:
@@ -786,7 +822,7 @@ def _users_of_views(n: torch.fx.Node) -> Iterator[torch.fx.Node]:
 def _traced(step: _Step, args: list[Tensor], places: bool) -> torch.fx.GraphModule:
     """The step as PyTorch's operators, with those that write in place."""
     def trace() -> torch.fx.GraphModule:
-        with _tracing(), torch.fx.traceback.preserve_node_meta(places):
+        with _tracing(step.native), torch.fx.traceback.preserve_node_meta(places):
             return make_fx(step, tracing_table(), "fake", _allow_non_fake_inputs=True)(*args)
 
     try:
@@ -812,12 +848,14 @@ def _traced(step: _Step, args: list[Tensor], places: bool) -> torch.fx.GraphModu
     return raw
 
 
-def _lowered(raw: torch.fx.GraphModule, args: list[Tensor], compact: bool, places: bool) -> torch.fx.GraphModule:
-    """The same without writes in place, as operators that the translation knows."""
+def _lowered(
+    raw: torch.fx.GraphModule, args: list[Tensor], table: dict[Any, Callable[..., Any]] | None, places: bool
+) -> torch.fx.GraphModule:
+    """The same without writes in place, as operators that the translation knows by the table; without one, as those of PyTorch."""
     functional = torch.func.functionalize(lambda *a: _Interpreter(raw).run(*a), remove="mutations")
     try:
-        with _tracing(), torch.no_grad(), torch.fx.traceback.preserve_node_meta(places):
-            graph = make_fx(functional, lowering_table(compact), "fake", _allow_non_fake_inputs=True)(*args)
+        with _tracing(table is None), torch.no_grad(), torch.fx.traceback.preserve_node_meta(places):
+            graph = make_fx(functional, table or {}, "fake", _allow_non_fake_inputs=True)(*args)
     except CaptureError as error:
         # PyTorch appends the node of its own graph.
         error.args = (str(error).partition("\n\nWhile executing")[0],)
@@ -881,7 +919,7 @@ def _drop_unused(found: Captured, step: _Step, as_inputs: frozenset[str]) -> Non
             graph.erase_node(node)
             found.values.pop(name, None)
         elif (
-            name in step.real and name not in step.tensors.parameters and name not in found.pairs and name not in trained
+            not step.native and name in step.real and name not in step.tensors.parameters and name not in found.pairs and name not in trained
             and name not in as_inputs and value is not None and value.nbytes <= CONSTANT_BYTES
         ):  # fmt: skip
             found.constants[name] = found.values.pop(name)
