@@ -575,7 +575,7 @@ def capture(
         raise CaptureError("the example is a tuple (input, …, target) or a dict of the model's keyword arguments")
     model, loss_fn = plain_module(model), plain_function(loss_fn)
     with LOCK:
-        refuse_unknown(optimizer)
+        refuse_unknown(optimizer, native is not None)
         reach = reach_of(model, loss_fn, optimizer)
         saved = Saved(reach, model)
         kept = _optimizer_state(optimizer)
@@ -653,11 +653,11 @@ def plain_function(loss_fn: Callable[..., Any] | None) -> Callable[..., Any] | N
     return getattr(loss_fn, "_torchdynamo_orig_callable", loss_fn)
 
 
-def refuse_unknown(optimizer: torch.optim.Optimizer) -> None:
-    """Refuses settings under which PyTorch would do something else, or nothing."""
+def refuse_unknown(optimizer: torch.optim.Optimizer, native: bool = False) -> None:
+    """Refuses settings under which PyTorch would do something else, or nothing. `native`: the step is traced for PyTorch's own kernels."""
     if not torch.is_grad_enabled() or torch.is_inference_mode_enabled():
         raise CaptureError("gradients are switched off (no_grad or inference_mode) around the step; leave that block")
-    if torch.is_autocast_enabled("cuda"):
+    if torch.is_autocast_enabled("cuda") and not native:
         raise CaptureError("a step is traced on the processor, where autocast for `cuda` does nothing; use torch.autocast('cpu', dtype=…)")
     if isinstance(inspect.getattr_static(type(optimizer), "param_groups", None), property):
         raise CaptureError(
