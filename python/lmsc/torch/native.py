@@ -13,7 +13,7 @@ import torch.utils._pytree as pytree
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from lmsc import InputError
+from lmsc import InputError, Refusal
 from lmsc._progress import Progress
 
 from . import backend
@@ -164,7 +164,7 @@ class TorchStep(TrainStep):
         self._halves: dict[_Key, tuple[Captured, _Graph]] = {}
         self._evaluations: dict[_Key, _Graph] = {}
         self._ran: _Graph | None = None
-        self._done = 0
+        self._done = self._in_state = 0
         self._results: dict[str, Tensor] = {}
         ema = options.get("ema")
         if ema is not None:
@@ -218,6 +218,10 @@ class TorchStep(TrainStep):
         made.updates = updating
         for update in updating:
             update.rests = frozenset(made.plan.rests)
+        for name in found.apart:
+            # The step writes here and reads another tensor in the same memory, which the forward pass itself leaves alone.
+            tensor = found.tensors.all()[name]
+            tensor.data = tensor.data.clone()
         return made
 
     def _planned_graph(self, step: Step, batch: set[str], name: str, beside: int) -> _Graph:
@@ -331,8 +335,17 @@ class TorchStep(TrainStep):
         results = self._run(shape.compiled, dict(zip(shape.names, tensors)))  # type: ignore[arg-type]
         self.optimizer._opt_called = True  # type: ignore[attr-defined]
         self._done += 1
+        self._in_order()
         self._settle(shape.found, results)
         return results[shape.found.loss]
+
+    def _in_order(self) -> None:
+        """Puts the optimizer's state in the order of its parameters, in which PyTorch makes it."""
+        state, groups = self.optimizer.state, self.optimizer.param_groups
+        if len(state) != self._in_state:
+            for p in [p for g in groups for p in g["params"] if p in state]:
+                state[p] = state.pop(p)
+            self._in_state = len(state)
 
     def _settle(self, found: Captured, results: dict[str, Tensor]) -> None:
         self._leave(found, results)
@@ -645,5 +658,5 @@ def _device(device: str | torch.device | None, home: torch.device) -> torch.devi
         found = torch.device(name)
         torch.empty(0, device=found)
     except (RuntimeError, AssertionError) as error:
-        raise InputError(f"device={str(device)!r}: PyTorch has no such device here, or not one for kernels=\"torch\": {str(error).splitlines()[0]}") from None
+        raise Refusal(f"PyTorch has no device `{device}` here: {str(error).splitlines()[0]}") from None
     return found
