@@ -23,6 +23,7 @@ import torch.utils._pytree as pytree
 from torch import Tensor, nn
 from torch._prims_common import is_non_overlapping_and_dense_or_false
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.functional_tensor import FunctionalTensorMode, dispatch_functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 
@@ -852,7 +853,11 @@ def _lowered(
     raw: torch.fx.GraphModule, args: list[Tensor], table: dict[Any, Callable[..., Any]] | None, places: bool
 ) -> torch.fx.GraphModule:
     """The same without writes in place, as operators that the translation knows by the table; without one, as those of PyTorch."""
-    functional = torch.func.functionalize(lambda *a: _Interpreter(raw).run(*a), remove="mutations")
+    if table is None:
+        # This one knows operators of others that write into their operands.
+        functional = dispatch_functionalize(lambda *a: torch.fx.Interpreter(raw).run(*a), FunctionalTensorMode())
+    else:
+        functional = torch.func.functionalize(lambda *a: _Interpreter(raw).run(*a), remove="mutations")
     try:
         with _tracing(table is None), torch.no_grad(), torch.fx.traceback.preserve_node_meta(places):
             graph = make_fx(functional, table or {}, "fake", _allow_non_fake_inputs=True)(*args)

@@ -25,6 +25,10 @@ SMALLEST = 4096
 """Tensors of fewer bytes stay on the device, as in the backend."""
 
 
+_HOOKS = "_optimizer_"
+"""How the attributes of an optimizer that hold hooks begin."""
+
+
 class Live(TorchDispatchMode):
     """The most bytes at once of tensors that are made on a device while it is on."""
 
@@ -65,7 +69,8 @@ def _copied(value: Any) -> Any:
 def replica(optimizer: Optimizer, of: Callable[[Tensor], Tensor]) -> Optimizer:
     """An optimizer with the options of `optimizer`, without state and hooks, over the tensors `of(parameter)`."""
     twin = object.__new__(type(optimizer))
-    twin.__dict__.update({k: _copied(v) for k, v in vars(optimizer).items() if k not in ("state", "param_groups", "step")})
+    own = {k: v for k, v in vars(optimizer).items() if k not in ("state", "param_groups", "step")}
+    twin.__dict__.update({k: v if k.startswith(_HOOKS) else _copied(v) for k, v in own.items()})
     twin.__dict__.update(_optimizer_step_pre_hooks=OrderedDict(), _optimizer_step_post_hooks=OrderedDict(), state=defaultdict(dict))
     twin.param_groups = [
         {**{k: _copied(v) for k, v in g.items() if k != "params"}, "params": [of(p) for p in g["params"]]} for g in optimizer.param_groups
@@ -124,7 +129,9 @@ def goes_by_parts(optimizer: Optimizer) -> bool:
 
 def _numbers(twin: Optimizer) -> Any:
     """What the optimizer counts in Python."""
-    own = {k: v for k, v in vars(twin).items() if isinstance(v, (int, float, str, bool, tuple, list, dict)) and k not in ("state", "param_groups", "defaults")}
+    plain = (int, float, str, bool, tuple, list, dict)
+    left_out = ("state", "param_groups", "defaults")
+    own = {k: v for k, v in vars(twin).items() if isinstance(v, plain) and k not in left_out and not k.startswith(_HOOKS)}
     return own, [{k: v for k, v in g.items() if k != "params"} for g in twin.param_groups]
 
 
