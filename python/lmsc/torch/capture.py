@@ -21,8 +21,9 @@ from unittest import mock
 import torch
 import torch.utils._pytree as pytree
 from torch import Tensor, nn
+from torch._dispatch.python import enable_python_dispatcher
 from torch._prims_common import is_non_overlapping_and_dense_or_false
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 from torch._subclasses.functional_tensor import FunctionalTensorMode, dispatch_functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
@@ -30,7 +31,7 @@ from torch.overrides import TorchFunctionMode
 from .attention import attention
 from .composites import REPLACED, methods_replaced
 from .errors import CaptureError, capture_error
-from .gradients import lowering_table, tracing_table
+from .gradients import lowering_table, native_table, tracing_table
 from .optimizers import LOCK, NoUpdate, StateTensor, Update, _compiling, hooks_of, update_of
 from .reach import Absent, Reach, Saved, Slot, Tensors, lines_of_draws, refuse_changes
 
@@ -113,7 +114,7 @@ class _Whole(TorchFunctionMode):
                 args[0].copy_(args[1])
             return None
         if self.native:
-            return func(*args, **kwargs)
+            return _checked_by_none(func, args, kwargs) if func in REPLACED else func(*args, **kwargs)
         if func in _ATTENTION:
             return attention(*args, **kwargs, compact=self.compact)
         if func is torch.lstm and len(args) == 9:
@@ -133,6 +134,14 @@ class _Whole(TorchFunctionMode):
             return func(*args, **kwargs)
         with self:
             return opened(*args, **kwargs)
+
+
+def _checked_by_none(func: Any, args: Any, kwargs: Any) -> Any:
+    """What PyTorch's function gives, or another one that computes the same where PyTorch's reads a number first, to check it."""
+    try:
+        return func(*args, **kwargs)
+    except DataDependentOutputException:
+        return REPLACED[func](*args, **kwargs)
 
 
 _GUARDS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
@@ -202,7 +211,7 @@ def _tracing(native: bool = False) -> Iterator[None]:
             ),
             *(mock.patch.object(m, n, only_here(getattr(m, n), no_seed)) for m in (torch, torch.random) for n in _SEEDS),
             mock.patch.object(checkpoint.CheckpointFunction, "apply", only_here(checkpoint.CheckpointFunction.apply, run)),
-            contextlib.nullcontext() if native else methods_replaced(),
+            enable_python_dispatcher() if native else methods_replaced(),
             warnings.catch_warnings(),
         ):
             stack.enter_context(context)
@@ -528,7 +537,9 @@ def _laid_out(gradient: Tensor, parameter: Tensor) -> Tensor:
     strides = zip(gradient.shape, gradient.stride(), parameter.stride())
     if all(n == 1 or a == b for n, a, b in strides) if dense else gradient.is_contiguous():
         return gradient
-    return torch.empty_like(parameter, device=gradient.device).copy_(gradient) if dense else gradient.clone(memory_format=torch.contiguous_format)
+    if not dense:
+        return gradient.clone(memory_format=torch.contiguous_format)
+    return gradient.new_empty_strided(gradient.shape, parameter.stride()).copy_(gradient)
 
 
 def _type(t: Tensor) -> str:
@@ -824,7 +835,7 @@ def _traced(step: _Step, args: list[Tensor], places: bool) -> torch.fx.GraphModu
     """The step as PyTorch's operators, with those that write in place."""
     def trace() -> torch.fx.GraphModule:
         with _tracing(step.native), torch.fx.traceback.preserve_node_meta(places):
-            return make_fx(step, tracing_table(), "fake", _allow_non_fake_inputs=True)(*args)
+            return make_fx(step, native_table() if step.native else tracing_table(), "fake", _allow_non_fake_inputs=True)(*args)
 
     try:
         raw = trace()

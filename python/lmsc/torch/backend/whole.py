@@ -16,13 +16,15 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx
+from torch._prims_common import is_non_overlapping_and_dense_or_false
 
 from .check import Checker, Unsound, _Live, _results, _Walk
 from .costs import Target, bytes_of, tensors
-from .late import later as _later  # noqa: F401
 from .planning import Options, Plan, _ask, _asked_again, _facts, log
-from .problem import Problem, changed_operands, changes_operands, device_of, drop_unread_arguments, is_view
+from .problem import _SMALLEST_COPY, Problem, device_of, drop_unread_arguments, is_view
 from .write import Ends, Writer, _finish
+
+__all__ = ["Part", "Step", "StepPlan", "WrittenStep", "planned_step", "whole"]
 
 aten = torch.ops.aten
 
@@ -420,13 +422,6 @@ def _fields(plan: Plan) -> dict[str, Any]:
 
 def _may_rest(node: fx.Node) -> bool:
     """Whether the input is a dense tensor that is worth a copy."""
-    from torch._prims_common import is_non_overlapping_and_dense_or_false
-
-    from .problem import _SMALLEST_COPY
-
     value = node.meta["val"]
     whole_ = value.numel() * value.element_size() == bytes_of(value)
     return bytes_of(value) >= _SMALLEST_COPY and whole_ and bool(is_non_overlapping_and_dense_or_false(value))
-
-
-__all__ = ["Part", "Step", "StepPlan", "WrittenStep", "changed_operands", "changes_operands", "planned_step", "whole"]
