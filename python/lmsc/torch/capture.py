@@ -23,7 +23,7 @@ import torch.utils._pytree as pytree
 from torch import Tensor, nn
 from torch._dispatch.python import enable_python_dispatcher
 from torch._prims_common import is_non_overlapping_and_dense_or_false
-from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 from torch._subclasses.functional_tensor import FunctionalTensorMode, dispatch_functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
@@ -114,6 +114,9 @@ class _Whole(TorchFunctionMode):
                 args[0].copy_(args[1])
             return None
         if self.native:
+            if func is torch.lstm and len(args) == 9:
+                # The operator of oneDNN cannot be traced.
+                return _lstm(*args)
             return _checked_by_none(func, args, kwargs) if func in REPLACED else func(*args, **kwargs)
         if func in _ATTENTION:
             return attention(*args, **kwargs, compact=self.compact)
@@ -140,7 +143,7 @@ def _checked_by_none(func: Any, args: Any, kwargs: Any) -> Any:
     """What PyTorch's function gives, or another one that computes the same where PyTorch's reads a number first, to check it."""
     try:
         return func(*args, **kwargs)
-    except DataDependentOutputException:
+    except (DataDependentOutputException, DynamicOutputShapeException):
         return REPLACED[func](*args, **kwargs)
 
 
@@ -179,8 +182,8 @@ class _Seeded(Exception):
 
 
 @contextlib.contextmanager
-def _tracing(native: bool = False) -> Iterator[None]:
-    """Settings under which everything that runs becomes operators that can be translated, or those that PyTorch runs if `native`.
+def _tracing(native: torch.device | None = None) -> Iterator[None]:
+    """Settings under which everything that runs becomes operators that can be translated, or those that PyTorch runs on the device `native`.
 
     An LSTM is its cells, and what a checkpoint would run again is not run: lmsc decides that.
     """
@@ -211,7 +214,9 @@ def _tracing(native: bool = False) -> Iterator[None]:
             ),
             *(mock.patch.object(m, n, only_here(getattr(m, n), no_seed)) for m in (torch, torch.random) for n in _SEEDS),
             mock.patch.object(checkpoint.CheckpointFunction, "apply", only_here(checkpoint.CheckpointFunction.apply, run)),
-            enable_python_dispatcher() if native else methods_replaced(),
+            methods_replaced() if native is None else contextlib.nullcontext(),
+            # Kernels of accelerators write statistics without saying so, but for those that PyTorch's own compiler takes.
+            enable_python_dispatcher() if native is not None and native.type != "cpu" else contextlib.nullcontext(),
             warnings.catch_warnings(),
         ):
             stack.enter_context(context)
@@ -288,7 +293,7 @@ class _Step:
 
     def __init__(
         self, model: nn.Module, loss_fn: Callable[..., Any] | None, update: Update, trained: list[str], example: Any, reach: Reach, *,
-        compact: bool, native: bool, clip_grad_norm: float | None, accumulate: int, ema: float | None,
+        compact: bool, native: torch.device | None, clip_grad_norm: float | None, accumulate: int, ema: float | None,
     ) -> None:  # fmt: skip
         self.compact, self.native = compact, native
         self.gradients: dict[str, str] = {}
@@ -353,7 +358,7 @@ class _Step:
         leaves = list(self.leaves)
         for k, t in zip(self.places, batch):
             leaves[k] = t
-        with _Whole(self.compact, self.native):
+        with _Whole(self.compact, self.native is not None):
             found = _loss_and_more(self._call(pytree.tree_unflatten(leaves, self.spec)))
         torch.fx.traceback.current_meta.pop("stack_trace", None)
         return found
@@ -688,7 +693,7 @@ def _captured(
     update = NoUpdate() if native else update_of(optimizer, names, compact=compact, lr_input=lr_input)
     inside = {id(p) for g in optimizer.param_groups for p in g["params"]}
     trained = [n for n, p in model.named_parameters() if p.requires_grad and (of_all or id(p) in inside)]
-    step = _Step(model, loss_fn, update, trained, example, reach, compact=compact, native=native is not None, **options)
+    step = _Step(model, loss_fn, update, trained, example, reach, compact=compact, native=native, **options)
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     with mode:
         state = [torch.empty(s.shape, dtype=s.dtype) for s in step.state.values()]
@@ -698,7 +703,7 @@ def _captured(
     args = [*given, *state, *scalars, *(_fake(mode, t, native or "cpu") for t in step.example)]
     raw = _traced(step, args, places)
     found = Captured(
-        _lowered(raw, args, None if native else lowering_table(compact), places), step.inputs, step.outputs, loss=step.loss, pairs=dict(step.pairs), tensors=step.tensors,
+        _lowered(raw, args, None if native else lowering_table(compact), places, native), step.inputs, step.outputs, loss=step.loss, pairs=dict(step.pairs), tensors=step.tensors,
         sources={step.name[k]: v for k, v in update.sources.items()}, state={step.name[k]: v for k, v in step.state.items()},
         attributes=step.attributes, assigned=step.assigned, baked=_baked(raw), gradients=dict(step.gradients),
     )  # fmt: skip
@@ -861,7 +866,7 @@ def _traced(step: _Step, args: list[Tensor], places: bool) -> torch.fx.GraphModu
 
 
 def _lowered(
-    raw: torch.fx.GraphModule, args: list[Tensor], table: dict[Any, Callable[..., Any]] | None, places: bool
+    raw: torch.fx.GraphModule, args: list[Tensor], table: dict[Any, Callable[..., Any]] | None, places: bool, native: torch.device | None
 ) -> torch.fx.GraphModule:
     """The same without writes in place, as operators that the translation knows by the table; without one, as those of PyTorch."""
     if table is None:
@@ -870,7 +875,7 @@ def _lowered(
     else:
         functional = torch.func.functionalize(lambda *a: _Interpreter(raw).run(*a), remove="mutations")
     try:
-        with _tracing(table is None), torch.no_grad(), torch.fx.traceback.preserve_node_meta(places):
+        with _tracing(native), torch.no_grad(), torch.fx.traceback.preserve_node_meta(places):
             graph = make_fx(functional, table or {}, "fake", _allow_non_fake_inputs=True)(*args)
     except CaptureError as error:
         # PyTorch appends the node of its own graph.

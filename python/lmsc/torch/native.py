@@ -213,7 +213,7 @@ class TorchStep(TrainStep):
                     state[name] = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device=self._place)
             parts.append(Part(update.number, update.names, update.state_names, self._workspace(update)))
         held = self._held(found, batch, updating)
-        step = whole(found.graph, found.inputs, found.outputs, found.pairs, found.gradients if updates else {}, parts, state, held)
+        step = whole(found.graph, found.inputs, found.outputs, found.pairs, found.gradients if updates else {}, parts, state, held, found.loss)
         made = self._planned_graph(step, batch, "step" if updates else "gradients", self._beside(found, step, updates))
         made.updates = updating
         for update in updating:
@@ -427,7 +427,7 @@ class TorchStep(TrainStep):
         )  # fmt: skip
         self._held(found, set(), [])
         read = {n for n in self._read(found, batch) if n is not None}
-        step = whole(found.graph, found.inputs, found.outputs, found.pairs, found.gradients, [], {}, {})
+        step = whole(found.graph, found.inputs, found.outputs, found.pairs, found.gradients, [], {}, {}, found.loss)
         beside = self._beside(found, step, False)
         beside += sum(found.tensors.parameters[n].nbytes for n in found.gradients) if adds else 0
         return found, self._planned_graph(step, read, "forward and backward", beside)
@@ -497,7 +497,7 @@ class TorchStep(TrainStep):
             TRACING.on = True
             model.eval()
             try:
-                with _tracing(True), torch.no_grad():
+                with _tracing(self._place), torch.no_grad():
                     graph = make_fx(torch.func.functionalize(forward, remove="mutations"), {}, "fake", _allow_non_fake_inputs=True)(*args)
             except Exception as error:
                 raise capture_error(error) from error

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +22,7 @@ from torch._prims_common import is_non_overlapping_and_dense_or_false
 from .check import Checker, Unsound, _Live, _results, _Walk
 from .costs import Target, bytes_of, tensors
 from .planning import Options, Plan, _ask, _asked_again, _facts, log
-from .problem import _SMALLEST_COPY, Problem, device_of, drop_unread_arguments, is_view
+from .problem import _SMALLEST_COPY, Op, Problem, device_of, drop_unread_arguments, is_view, is_wait
 from .write import Ends, Writer, _finish
 
 __all__ = ["Part", "Step", "StepPlan", "WrittenStep", "planned_step", "whole"]
@@ -56,9 +57,9 @@ class Step:
 
 def whole(
     graph: fx.GraphModule, inputs: Sequence[str], outputs: Sequence[str], pairs: Mapping[str, str], gradients: Mapping[str, str],
-    parts: Sequence[Part], state: Mapping[str, Tensor], held: Mapping[str, int],
+    parts: Sequence[Part], state: Mapping[str, Tensor], held: Mapping[str, int], loss: str | None = None,
 ) -> Step:  # fmt: skip
-    """The step of a trace without writes.
+    """The step of a trace without writes. Behind the result `loss` begins the backward pass.
 
     `pairs` names the result that is the next value of an input, `gradients` that of a parameter. `state` has tensors like those that the optimizer
     keeps, without elements. `held` gives the numbers of what lasts and may leave, by the names of inputs.
@@ -78,7 +79,8 @@ def whole(
     else:
         grads = {}
         ends |= {of: apart.own(results[of]) for of in gradients.values()}
-    return _Build(traced, order, given, held).of(ends, new, grads, parts, state)
+    turn = len(order) if loss is None else order.index(results[loss]) if results[loss] in order else len(order)
+    return _Build(traced, order, given, held, turn).of(ends, new, grads, parts, state)
 
 
 def _drop_copies(graph: fx.Graph, inputs: Any, results: dict[str, Any]) -> None:
@@ -141,8 +143,9 @@ def _readers(node: fx.Node) -> set[fx.Node]:
 class _Build:
     """Builds the graph: each write stands right behind what it reads, and behind all readers of the old value."""
 
-    def __init__(self, traced: fx.Graph, order: list[fx.Node], given: dict[str, fx.Node], held: Mapping[str, int]):
+    def __init__(self, traced: fx.Graph, order: list[fx.Node], given: dict[str, fx.Node], held: Mapping[str, int], turn: int):
         self.traced, self.order, self.given, self.held = traced, order, given, held
+        self.turn = turn  # the place of the last operator of the forward pass
         self.place = {node: place for place, node in enumerate(order)}
         self.graph = fx.Graph()
         self.of_old: dict[fx.Node, fx.Node] = {}
@@ -166,12 +169,13 @@ class _Build:
             at = max(self._after([grads[n] for n in part.weights], part.weights), *(last.get(n, -1) for n in part.weights))
             writes.setdefault(at, []).append(part)
         for write in writes.get(-1, ()):
-            self._write(write, grads)
+            self._write(write, grads, False)
         for place, node in enumerate(self.order):
             if node.op != "placeholder":
-                self.of_old[node] = self.graph.node_copy(node, self.of_old.__getitem__)
+                written = self.of_old[node] = self.graph.node_copy(node, self.of_old.__getitem__)
+                written.meta = node.meta | {"late": place > self.turn}
             for write in writes.get(place, ()):
-                self._write(write, grads)
+                self._write(write, grads, place > self.turn)
         self.graph.output(tuple(self.of_old[node] for node in ends.values()))
         self.graph.lint()
         twice = {n for part in parts for n in part.weights} & new.keys()
@@ -187,16 +191,16 @@ class _Build:
         nodes = {*operands, *(reader for name in written for reader in _readers(self.given[name]))}
         return max((self.place[node] for node in nodes if node in self.place), default=-1)
 
-    def _write(self, write: Any, grads: dict[str, fx.Node]) -> None:
+    def _write(self, write: Any, grads: dict[str, fx.Node], late: bool) -> None:
         if not isinstance(write, Part):
             name, value = write
             node = self.graph.call_function(aten.copy_.default, (self.inputs[name], self.of_old[value]))
-            node.meta = {"val": self.inputs[name].meta["val"]}
+            node.meta = {"val": self.inputs[name].meta["val"], "late": late}
             return
         weights, state = ([self.inputs[n] for n in names] for names in (write.weights, write.state))
         gradients = [self.of_old[grads[n]] for n in write.weights]
         node = self.graph.call_function(torch.ops.lmsc.update.default, (weights, gradients, state, write.number))
-        node.meta = {"val": None, "workspace": write.workspace}
+        node.meta = {"val": None, "workspace": write.workspace, "late": late}
 
 
 class StepProblem(Problem):
@@ -209,6 +213,19 @@ class StepProblem(Problem):
 
     def _forward_nodes(self) -> set[fx.Node]:
         return set(self.graph.nodes)
+
+    def _operators(self, order: Sequence[fx.Node]) -> list[Op]:
+        """The operators in their order. The moment `gradients` only tells the planner where the backward pass begins."""
+        ops: list[Op] = []
+        begun = False
+        for node in order:
+            if node.op != "call_function" or node.target is operator.getitem or is_view(node) and not is_wait(node):
+                continue
+            if node.meta.get("late") and not begun:
+                begun = True
+                ops.append(Op("gradients", None, 1))
+            ops += self._ops(node, int(begun))
+        return [*ops, Op("between", None, int(begun)), *([] if begun else [Op("gradients", None, 1)])]
 
     def _give_input(self, node: fx.Node, inputs: dict[int, int | None]) -> None:
         super()._give_input(node, inputs)
