@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -135,7 +136,7 @@ def test_random_operators_run_again_with_the_bits_of_their_first_run(slow: str) 
     assert stepped(step, batches) == eager(twin, torch.optim.SGD(twin.parameters(), lr=0.1), batches)
 
 
-@pytest.mark.parametrize("name", ["attention", "encoder", "custom_operator", "channels_last", "tied_weights", "complex_numbers", "checkpoint_inside"])
+@pytest.mark.parametrize("name", ["attention_with_dropout", "custom_operator", "channels_last", "tied_weights", "complex_numbers", "checkpoint_inside"])
 def test_models_have_the_bits_of_the_eager_loop(name: str) -> None:
     found = []
     for ours in (False, True):
@@ -283,7 +284,7 @@ def test_evaluation_keeps_to_the_budget_and_leaves_the_model_alone() -> None:
     with torch.no_grad():
         assert torch.equal(found, model.eval()(batches[0][0][:32]))
     (graph,) = step._evaluations.values()
-    assert graph.plan.peak_after < graph.plan.peak_before
+    assert graph.plan.budget == step.plan.budget >= graph.plan.peak_after
 
 
 def test_a_run_goes_on_from_a_checkpoint_with_the_same_dropout(tmp_path: Path) -> None:
@@ -420,7 +421,7 @@ def test_what_has_no_meaning_is_refused_by_name() -> None:
     made = lambda **options: TrainStep(model, F.cross_entropy, adamw(model.parameters()), example=batches[0], **options)  # noqa: E731
     for options, text in (
         ({"seed": 1}, "`seed` has no meaning with kernels=\"torch\""), ({"cache": "plans"}, "`cache` has no meaning"),
-        ({"planner": "auto"}, "option 'planner'"), ({"device": "cuda+graph"}, "no device `cuda"), ({"budget": "1KiB"}, "does not fit 1KiB"),
+        ({"planner": "auto"}, "option 'planner': with kernels=\"torch\""), ({"device": "cuda+graph"}, "no device `cuda"), ({"budget": "1KiB"}, "does not fit 1KiB"),
     ):  # fmt: skip
         with pytest.raises((lmsc.InputError, lmsc.Refusal), match=text):
             made(kernels="torch", **options)
@@ -459,12 +460,33 @@ def test_fit_finds_the_cards_and_batches_of_a_module() -> None:
     with torch.device("meta"):
         model = nn.Sequential(*(nn.Linear(4096, 4096) for _ in range(16)))
     example = torch.empty(8, 4096, device="meta"), torch.empty(8, 4096, device="meta")
-    found = fit(model, F.mse_loss, adamw(model.parameters()), example, gpus=["t4"], batches=[8, 40_000, 400_000])
+    found = fit(model, F.mse_loss, adamw(model.parameters()), example, gpus=["t4"], batches=[8, 40_000, 400_000], effort=1)
     assert isinstance(found, Fit) and [(r.batch, r.fits) for r in found.rows] == [(8, "as it is"), (40_000, "with a plan"), (400_000, "no")]
     assert found.largest("t4") == 40_000 and found.rows[1].peak_bytes <= found.rows[1].gpu_bytes < found.rows[1].needed_bytes
     assert "40000  with a plan" in str(found) and "largest batch tried that fits: 40000" in str(found)
     with pytest.raises(lmsc.InputError, match="`batches` are whole numbers from 1 on, not 0"):
         fit(model, F.mse_loss, adamw(model.parameters()), example, batches=[0])
+
+
+@pytest.mark.parametrize(("begin", "end"), [("### PyTorch's kernels\n", "### Habits"), ("## fit\n", "## lmsc.compile")])
+def test_the_page_does_what_it_shows(begin: str, end: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "docs/pytorch.md").read_text().split(begin)[1].split(end)[0]
+    names: dict[str, object] = {}
+    for language, code in re.findall(r"^```(python|text)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        if language == "python":
+            exec(compile(code, "pytorch.md", "exec"), names)
+        else:
+            printed = capsys.readouterr().out
+            assert re.fullmatch("".join(".*".join(map(re.escape, line.split("..."))) + "\n" for line in code.splitlines()), printed), printed
+
+
+def test_halves_refuse_hooks_that_would_see_a_part_of_a_sum() -> None:
+    model, (x, y) = nn.Linear(64, 10), data(1)[0]
+    model.weight.register_post_accumulate_grad_hook(lambda p: None)
+    step = TrainStep(model, F.cross_entropy, adamw(model.parameters()), example=(x, y), kernels="torch")
+    step.forward_backward(x, y)
+    with pytest.raises(lmsc.InputError, match="a hook behind the gradient of `weight` would see a part"):
+        step.forward_backward(x, y)
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,8 +30,8 @@ from .updates import Kept, goes_by_parts, is_opaque, kept_by, needs_closure, par
 class _Lasting:
     """A tensor that lasts from step to step: of the model, or of the optimizer's state."""
 
-    def __init__(self, get: Callable[[], Tensor | None]) -> None:
-        self._get = get
+    def __init__(self, owner: Tensor, get: Callable[[], Tensor | None]) -> None:
+        self.owner, self._get = owner, get
         self.pending: Tensor | None = None
         """Memory for a state that the optimizer has not made yet."""
         self.number = known(self)
@@ -154,6 +155,9 @@ class TorchStep(TrainStep):
             if value is not None:
                 raise InputError(f'`{name}` has no meaning with kernels="torch"' + ("; random numbers are those of torch.manual_seed" if name == "seed" else ""))
         own = {"clip_grad_norm", "accumulate", "ema", "max_shapes", "progress"}
+        unknown = sorted(set(options) - own - {"target", "effort"})
+        if unknown:
+            raise InputError(f'option {unknown[0]!r}: with kernels="torch" a step takes target and effort')
         self._asked = Options.of({"budget": "1x" if budget is None else budget, **{k: v for k, v in options.items() if k not in own}})
         tensors = [*plain_module(model).parameters(), *plain_module(model).buffers()]
         self._home = tensors[0].device if tensors else torch.device("cpu")
@@ -224,8 +228,9 @@ class TorchStep(TrainStep):
             tensor.data = tensor.data.clone()
         return made
 
-    def _planned_graph(self, step: Step, batch: set[str], name: str, beside: int) -> _Graph:
-        written = planned_step(step, self._asked, name, beside)
+    def _planned_graph(self, step: Step, batch: set[str], name: str, beside: int, budget: str | None = None) -> _Graph:
+        asked = self._asked if budget is None else dataclasses.replace(self._asked, budget=budget)
+        written = planned_step(step, asked, name, beside)
         return _Graph(step, written, backend._boxed(written.graph), batch)
 
     def _updates(self, found: Captured) -> tuple[list[_Update], list[dict[Any, Tensor]]]:
@@ -265,16 +270,20 @@ class TorchStep(TrainStep):
         """The numbers of what lasts and may leave: nothing of the model if a hook of the optimizer may read it."""
         real = found.tensors.all()
         for name, t in real.items():
-            self._lasting[name] = self._lasting[name] if name in self._lasting and self._lasting[name].tensor() is t else _Lasting(lambda t=t: t)
+            self._last(name, t, lambda t=t: t)
         for update in updates:
             for (k, key), name in zip(update.keys, update.state_names):
-                self._lasting.setdefault(name, _Lasting(lambda update=update, k=k, key=key: _tensor_at(*update._holder(k, key))))
+                self._last(name, update.parameters[k], lambda update=update, k=k, key=key: _tensor_at(*update._holder(k, key)))
         if any(not update.by_parts for update in updates):
             return {}
         if not updates and needs_closure(self.optimizer):
             return {}
         state = {name for update in updates for name in update.state_names}
         return {n: self._lasting[n].number for n in (*found.inputs, *state) if n in self._lasting and n not in batch}
+
+    def _last(self, name: str, owner: Tensor, get: Callable[[], Tensor | None]) -> None:
+        if name not in self._lasting or self._lasting[name].owner is not owner:
+            self._lasting[name] = _Lasting(owner, get)
 
     def _beside(self, found: Captured, step: Step, updates: bool) -> int:
         """Bytes of the device that are no inputs of the graph: unused tensors of the model, and what the optimizer keeps."""
@@ -395,7 +404,8 @@ class TorchStep(TrainStep):
         """Runs forward and backward with a batch like the example, adds the gradients of all parameters to `.grad`, and returns the loss.
 
         Gradients are neither clipped nor updated with: `.grad`, the parameters and the optimizer are PyTorch's until the next step. The budget is that
-        of the step; it contains the parameters, the optimizer's state, and gradients that are there already.
+        of the step; it contains the parameters, the optimizer's state, and gradients that are there already. A share such as `"0.6x"` is one of the
+        peak of forward and backward.
 
         Raises:
             lmsc.InputError: The batch is not like the example.
@@ -406,6 +416,7 @@ class TorchStep(TrainStep):
         self.sync()
         (*key, world), tensors = self._key(given)
         adds = any(p.grad is not None for p in plain_module(self.model).parameters())
+        self._refuse_half(adds)
         place = (*key, world, adds)
         if place not in self._halves:
             self._halves[place] = self._half(given, adds)
@@ -419,6 +430,13 @@ class TorchStep(TrainStep):
             p.grad = gradient if p.grad is None else p.grad.add_(gradient)
         self._settle(found, results)
         return results[found.loss]
+
+    def _refuse_half(self, adds: bool) -> None:
+        if self._place != self._home:
+            raise InputError(f"the model is on `{self._home}` and the step on `{self._place}`, where gradients would be: move the model there")
+        behind = [n for n, p in plain_module(self.model).named_parameters() if getattr(p, "_post_accumulate_grad_hooks", None)]
+        if adds and behind:
+            raise InputError(f"a hook behind the gradient of `{behind[0]}` would see a part of a sum; use accumulate=, or clear `.grad` before")
 
     def _half(self, batch: Any, adds: bool) -> tuple[Captured, _Graph]:
         found = capture(
@@ -514,7 +532,7 @@ class TorchStep(TrainStep):
         step = whole(graph, inputs, outputs, {}, {}, [], {}, held)
         of = ((f"{n}.{k}", t) for n, p in tensors.parameters.items() for k, t in self.optimizer.state.get(p, {}).items())
         beside = sum(t.nbytes for n, t in of if isinstance(t, Tensor) and t.dim() and n not in resting)
-        made = self._planned_graph(step, set(batch), "evaluation", beside)
+        made = self._planned_graph(step, set(batch), "evaluation", beside, f"{self.plan.budget}B")
         made.spec = form
         return made
 
