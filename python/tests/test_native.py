@@ -480,6 +480,33 @@ def test_the_page_does_what_it_shows(begin: str, end: str, capsys: pytest.Captur
             assert re.fullmatch("".join(".*".join(map(re.escape, line.split("..."))) + "\n" for line in code.splitlines()), printed), printed
 
 
+def test_a_tensor_of_a_closure_may_change_in_each_step() -> None:
+    model, batches = nn.Linear(64, 10), data(3) * 4
+    twin, losses = copy.deepcopy(model), []
+    for module, ours in ((model, True), (twin, False)):
+        weight, optimizer = torch.tensor(1.0), adamw(module.parameters())
+        loss = lambda z, y, weight=weight: weight * F.cross_entropy(z, y)  # noqa: E731
+        step = TrainStep(module, loss, optimizer, example=batches[0], kernels="torch", max_shapes=1) if ours else None
+        losses.append([])
+        for x, y in batches:
+            if step is None:
+                optimizer.zero_grad()
+                value = loss(module(x), y)
+                value.backward()
+                optimizer.step()
+            else:
+                value = step(x, y)
+            losses[-1].append(value.item())
+            weight.mul_(0.9)
+    assert losses[0] == losses[1]
+
+
+def test_a_sparse_gradient_is_refused_by_name() -> None:
+    model, example = nn.Embedding(10, 4, sparse=True), (torch.randint(0, 10, (4,)), torch.zeros(1))
+    with pytest.raises(CaptureError, match="a sparse gradient"):
+        TrainStep(model, lambda z, y: z.sum(), torch.optim.SGD(model.parameters(), lr=0.1), example=example, kernels="torch")
+
+
 def test_halves_refuse_hooks_that_would_see_a_part_of_a_sum() -> None:
     model, (x, y) = nn.Linear(64, 10), data(1)[0]
     model.weight.register_post_accumulate_grad_hook(lambda p: None)

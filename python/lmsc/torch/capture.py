@@ -538,6 +538,8 @@ class _Drawn(Exception):
 
 def _laid_out(gradient: Tensor, parameter: Tensor) -> Tensor:
     """The gradient as PyTorch keeps it in `.grad`: with the strides of a parameter that is dense, else contiguous."""
+    if gradient.layout != torch.strided:
+        raise CaptureError("a parameter has a sparse gradient, which a graph does not hold: make it dense, as by Embedding(sparse=False)")
     dense = bool(is_non_overlapping_and_dense_or_false(parameter))
     strides = zip(gradient.shape, gradient.stride(), parameter.stride())
     if all(n == 1 or a == b for n, a, b in strides) if dense else gradient.is_contiguous():

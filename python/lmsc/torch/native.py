@@ -130,6 +130,10 @@ class _Graph:
         """The plan."""
         return self.written.plan
 
+    def constants(self) -> list[Any]:
+        """What the graph reads besides its inputs."""
+        return [getattr(self.written.graph, node.target) for node in self.written.graph.graph.find_nodes(op="get_attr")]
+
 
 class TorchStep(TrainStep):
     """A `TrainStep` whose plan is run by PyTorch, on the device of the model: `TrainStep(…, kernels="torch")`.
@@ -309,7 +313,7 @@ class TorchStep(TrainStep):
         written = self._watch.written()
         if self._watch.is_same() and not written:
             return
-        if {id(t) for t in written} & {id(t) for s in self._shapes.values() for t in s.found.baked}:
+        if any(self._is_copied(t) for t in written):
             self._count += len(self._shapes)
             self._refuse_further(self._print)
             self._shapes, self._current = {}, ()
@@ -317,6 +321,14 @@ class TorchStep(TrainStep):
         self._before = self._print
         self._see()
         self._rebase()
+
+    def _is_copied(self, tensor: Tensor) -> bool:
+        """Whether a graph has values of the tensor, which is of a closure or a global, and not the tensor itself."""
+        graphs = [*((s.found, s.compiled) for s in self._shapes.values()), *self._halves.values()]
+        return any(
+            any(tensor is t for t in found.baked) and not any(tensor is t for t in graph.constants())  # type: ignore[attr-defined]
+            for found, graph in graphs
+        )
 
     def _move(self, key: _Key, batch: Any) -> None:
         shape = self._shapes.get(key) or self._planned(key, batch)
