@@ -5,7 +5,7 @@ written once, over `Loop`, which either runs PyTorch's own steps or those of `Tr
 buffers and what the loop looks at are equal to 1e-4, and "refused" if an error with a code, or PyTorch's own, says so. Anything else is
 silent, and the script fails.
 
-    python scripts/torch_habits.py [PART OF A NAME …] [--write docs/pytorch.md]
+    python scripts/torch_habits.py [PART OF A NAME …] [--kernels torch] [--write docs/pytorch.md]
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ TOLERANCE = 1e-4
 class Loop:
     """A training loop's objects, with PyTorch's own steps or with those of a TrainStep."""
 
-    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, loss: Any, batches: list[tuple[Tensor, ...]], ours: bool, **options: Any) -> None:
+    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, loss: Any, batches: list[tuple[Tensor, ...]], ours: bool, kernels: str, **options: Any) -> None:
         self.model, self.optimizer, self.loss, self.batches = model, optimizer, loss, batches
-        self.options, self.seen, self.ours = options, [], ours
+        self.options, self.seen, self.ours, self.kernels = options, [], ours, kernels
         self.step: lmsc.torch.TrainStep | None = None
         self.clip, self.parts = options.get("clip_grad_norm"), options.get("accumulate", 1)
 
     def make(self) -> None:
         """Makes the step, if it is not there."""
         if self.ours and self.step is None:
-            self.step = lmsc.torch.TrainStep(self.model, self.loss, self.optimizer, example=self.batches[0], **self.options)
+            self.step = lmsc.torch.TrainStep(self.model, self.loss, self.optimizer, example=self.batches[0], kernels=self.kernels, **self.options)
 
     def run(self, count: int = 2) -> None:
         """Runs steps, each with the next batch, and notes their losses."""
@@ -816,7 +816,7 @@ for _name, _make in {
 @habit("two optimizers by turns (GAN)", lambda: Of(lambda s, x: s.d(s.g(x)), g=nn.Linear(6, 6), d=nn.Linear(6, 3)), sgd)
 def _(l: Loop) -> None:
     first, second = (torch.optim.SGD(m.parameters(), lr=0.1) for m in (l.model.g, l.model.d))
-    loops = [Loop(l.model, o, l.loss, l.batches, l.ours) for o in (first, second)]
+    loops = [Loop(l.model, o, l.loss, l.batches, l.ours, l.kernels) for o in (first, second)]
     for k in range(4):
         loops[k % 2].run(1)
         l.look(loops[k % 2].seen[-1])
@@ -887,13 +887,13 @@ class NamedLikeTheStep(nn.Module):
 habit("parameters called lr, step, loss, w and w_new", NamedLikeTheStep, options={"clip_grad_norm": 1.0})(four)
 
 
-def attempt(h: Habit, ours: bool) -> tuple[list[float], dict[str, Tensor]]:
+def attempt(h: Habit, ours: bool, kernels: str = "lmsc") -> tuple[list[float], dict[str, Tensor]]:
     """What the loop has seen, and the model's tensors after it."""
     for seed in (torch.manual_seed, np.random.seed, random.seed):
         seed(1)
     model = h.model()
     batches = [h.batch() for _ in range(3)]
-    loop = Loop(model, h.optimizer(model), h.loss, batches, ours, **h.options)
+    loop = Loop(model, h.optimizer(model), h.loss, batches, ours, kernels, **h.options)
     if not ours:
         loop.options = {}
     h.loop(loop)
@@ -902,7 +902,7 @@ def attempt(h: Habit, ours: bool) -> tuple[list[float], dict[str, Tensor]]:
     return loop.seen, {n: t.detach().clone() for n, t in [*model.named_parameters(), *model.named_buffers()]}
 
 
-def judged(h: Habit) -> str:
+def judged(h: Habit, kernels: str = "lmsc") -> str:
     """`as PyTorch`, `refused: CODE`, or what is silent."""
     wanted: Any
     try:
@@ -910,7 +910,7 @@ def judged(h: Habit) -> str:
     except (RuntimeError, TypeError) as error:
         wanted = error
     try:
-        have = attempt(h, True)
+        have = attempt(h, True, kernels)
     except lmsc.Error as error:
         return f"refused: {error.code or 'LMS0210'}"
     except RuntimeError as error:
@@ -925,12 +925,12 @@ def judged(h: Habit) -> str:
     return f"SILENT: {off[0]} differs" if off else "as PyTorch"
 
 
-def table() -> Iterator[tuple[str, str]]:
+def table(kernels: str) -> Iterator[tuple[str, str]]:
     """Each habit with the result."""
     for name, h in HABITS.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            yield name, judged(h)
+            yield name, judged(h, kernels)
 
 
 MARK = "<!-- habits -->\n", "<!-- end of habits -->"
@@ -939,12 +939,13 @@ MARK = "<!-- habits -->\n", "<!-- end of habits -->"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--kernels", default="lmsc", choices=("lmsc", "torch"))
     parser.add_argument("--write", type=Path, metavar="FILE")
     args = parser.parse_args()
     for name in [n for n in HABITS if args.names and not any(part in n for part in args.names)]:
         del HABITS[name]
     rows = []
-    for name, result in table():
+    for name, result in table(args.kernels):
         rows.append((name, result))
         print(f"{name:55} {result}", flush=True)
     silent = sum(r.startswith("SILENT") for _, r in rows)

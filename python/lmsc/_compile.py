@@ -29,6 +29,29 @@ def size(count: float) -> str:
     return f"{count:.4g} TiB"
 
 
+def picture(rows: list[tuple[str, int, str]], facts: list[tuple[str, str]]) -> str:
+    """Bars of bytes, each with a name and a colour, over a table of facts, as HTML."""
+    most = max(1, *(count for _, count, _ in rows))
+    bars = "".join(
+        f'<text x="0" y="{18 * k + 13}">{name}</text><rect x="80" y="{18 * k + 3}" width="{300 * count / most:.1f}" height="12" '
+        f'fill="{colour}"/><text x="{386 if count > 0 else 84}" y="{18 * k + 13}">{size(count)}</text>'
+        for k, (name, count, colour) in enumerate(rows)
+    )
+    drawn = f'<svg width="480" height="{18 * len(rows) + 6}" font-family="sans-serif" font-size="11">{bars}</svg>'
+    table = "".join(f"<tr><td>{html.escape(name)}</td><td>{html.escape(text)}</td></tr>" for name, text in facts)
+    return f"<div>{drawn}<table>{table}</table></div>"
+
+
+def save_page(path: str | os.PathLike[str], shown: Any) -> None:
+    """Writes what a notebook shows, and the text, as a page."""
+    text = html.escape(str(shown))
+    page = f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Plan of lmsc</title>{shown._repr_html_()}<pre>{text}</pre></html>\n'
+    part = f"{os.fspath(path)}.{os.getpid()}"
+    with open(part, "w", encoding="utf-8") as file:
+        file.write(page)
+    os.replace(part, path)
+
+
 class Plan:
     """What a compilation came to. `print` shows the report; a notebook shows a table.
 
@@ -75,22 +98,18 @@ class Plan:
         return f"<lmsc.Plan: {size(self.peak_before)} to {size(self.peak_after)}>"
 
     def _repr_html_(self) -> str:
-        most = max(self.peak_before, self.peak_after, self.budget or 0, 1)
         rows = [("as it came", self.peak_before, "#8a8f98"), ("planned", self.peak_after, "#3b7ddd")]
         if self.budget is not None:
             rows.append(("budget", self.budget, "#c9ced6"))
-        bars = "".join(
-            f'<text x="0" y="{18 * k + 13}">{name}</text><rect x="80" y="{18 * k + 3}" width="{300 * count / most:.1f}" height="12" '
-            f'fill="{colour}"/><text x="{386 if count > 0 else 84}" y="{18 * k + 13}">{size(count)}</text>'
-            for k, (name, count, colour) in enumerate(rows)
-        )
-        picture = f'<svg width="480" height="{18 * len(rows) + 6}" font-family="sans-serif" font-size="11">{bars}</svg>'
         facts = [("to the host in a step", size(self.bytes_out)), ("from the host in a step", size(self.bytes_in))]
         if self.makespan_ms is not None and self.overhead is not None:
             facts.append(("predicted step", f"{self.makespan_ms:.3f} ms, {100 * self.overhead:.1f} % above its operators alone"))
         facts += [("", remark) for remark in self._remarks]
-        table = "".join(f"<tr><td>{html.escape(name)}</td><td>{html.escape(text)}</td></tr>" for name, text in facts)
-        return f"<div>{picture}<table>{table}</table></div>"
+        return picture(rows, facts)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the picture and the report as a page, such as `plan.html`."""
+        save_page(path, self)
 
 
 class Compiled:

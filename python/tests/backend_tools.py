@@ -29,7 +29,7 @@ class Live(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = function(*args, **(kwargs or {}))
-        self.add(out, counted="lmsc.offload" not in str(function))
+        self.add(out, counted=not str(function).startswith(("lmsc.offload", "lmsc.leave")))
         return out
 
     def add(self, values: Any, counted: bool = True) -> None:

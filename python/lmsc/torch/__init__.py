@@ -10,13 +10,15 @@ loss = step(*example)
 step.sync()
 ```
 
-`export_step` writes the same step as an ONNX file.
+`TrainStep(…, kernels="torch")` lets PyTorch run the plan, `torch.compile(model, backend="lmsc")` plans a loop as it is, `export_step` writes the step as
+an ONNX file, and `fit` finds the cards and batches that it fits.
 """
 
 from .backend import Plan, plan, plans
 from .capture import batch_names
 from .errors import CaptureError, UnsupportedOperator
 from .export import export_step
+from .fit import Fit, fit
 from .step import TrainStep
 
-__all__ = ["CaptureError", "Plan", "TrainStep", "UnsupportedOperator", "batch_names", "export_step", "plan", "plans"]
+__all__ = ["CaptureError", "Fit", "Plan", "TrainStep", "UnsupportedOperator", "batch_names", "export_step", "fit", "plan", "plans"]

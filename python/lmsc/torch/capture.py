@@ -21,15 +21,18 @@ from unittest import mock
 import torch
 import torch.utils._pytree as pytree
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._dispatch.python import enable_python_dispatcher
+from torch._prims_common import is_non_overlapping_and_dense_or_false
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensor, FakeTensorMode
+from torch._subclasses.functional_tensor import FunctionalTensorMode, dispatch_functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 
 from .attention import attention
 from .composites import REPLACED, methods_replaced
 from .errors import CaptureError, capture_error, line_of_trace
-from .gradients import lowering_table, tracing_table
-from .optimizers import LOCK, StateTensor, Update, _compiling, hooks_of, update_of
+from .gradients import lowering_table, native_table, tracing_table
+from .optimizers import LOCK, NoUpdate, StateTensor, Update, _compiling, hooks_of, update_of
 from .reach import Absent, Reach, Saved, Slot, Tensors, lines_of_draws, refuse_changes
 
 
@@ -64,6 +67,8 @@ class Captured:
     """Outputs that the forward pass keeps in an attribute of a module, where nothing reads them."""
     assigned: list[tuple[nn.Module, str, Any]] = field(default_factory=list)
     """What the forward pass sets in Python, and does not read."""
+    gradients: dict[str, str] = field(default_factory=dict)
+    """The outputs that are gradients of parameters, of a step without an update."""
 
 
 _SET_DATA = Tensor.data.__set__  # type: ignore[attr-defined]
@@ -91,12 +96,12 @@ _ATTENTION = (
 class _Whole(TorchFunctionMode):
     """Keeps dropout one operator, whose parts PyTorch would trace on the processor, and takes functions of `REPLACED` apart.
 
-    Attention is one operator if `compact`.
+    Attention is one operator if `compact`. If `native`, PyTorch chooses the operators.
     """
 
-    def __init__(self, compact: bool) -> None:
+    def __init__(self, compact: bool, native: bool = False) -> None:
         super().__init__()
-        self.compact = compact
+        self.compact, self.native = compact, native
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -108,6 +113,11 @@ class _Whole(TorchFunctionMode):
             with torch.no_grad():
                 args[0].copy_(args[1])
             return None
+        if self.native:
+            if func is torch.lstm and len(args) == 9:
+                # The operator of oneDNN cannot be traced.
+                return _lstm(*args)
+            return _checked_by_none(func, args, kwargs) if func in REPLACED else func(*args, **kwargs)
         if func in _ATTENTION:
             return attention(*args, **kwargs, compact=self.compact)
         if func is torch.lstm and len(args) == 9:
@@ -127,6 +137,14 @@ class _Whole(TorchFunctionMode):
             return func(*args, **kwargs)
         with self:
             return opened(*args, **kwargs)
+
+
+def _checked_by_none(func: Any, args: Any, kwargs: Any) -> Any:
+    """What PyTorch's function gives, or another one that computes the same where PyTorch's reads a number first, to check it."""
+    try:
+        return func(*args, **kwargs)
+    except (DataDependentOutputException, DynamicOutputShapeException):
+        return REPLACED[func](*args, **kwargs)
 
 
 _GUARDS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
@@ -164,8 +182,8 @@ class _Seeded(Exception):
 
 
 @contextlib.contextmanager
-def _tracing() -> Iterator[None]:
-    """Settings under which everything that runs becomes operators that can be translated.
+def _tracing(native: torch.device | None = None) -> Iterator[None]:
+    """Settings under which everything that runs becomes operators that can be translated, or those that PyTorch runs on the device `native`.
 
     An LSTM is its cells, and what a checkpoint would run again is not run: lmsc decides that.
     """
@@ -196,7 +214,9 @@ def _tracing() -> Iterator[None]:
             ),
             *(mock.patch.object(m, n, only_here(getattr(m, n), no_seed)) for m in (torch, torch.random) for n in _SEEDS),
             mock.patch.object(checkpoint.CheckpointFunction, "apply", only_here(checkpoint.CheckpointFunction.apply, run)),
-            methods_replaced(),
+            methods_replaced() if native is None else contextlib.nullcontext(),
+            # Kernels of accelerators write statistics without saying so, but for those that PyTorch's own compiler takes.
+            enable_python_dispatcher() if native is not None and native.type != "cpu" else contextlib.nullcontext(),
             warnings.catch_warnings(),
         ):
             stack.enter_context(context)
@@ -204,10 +224,10 @@ def _tracing() -> Iterator[None]:
         yield
 
 
-def _fake(mode: FakeTensorMode, t: Tensor) -> Tensor:
-    """A tensor like `t` without elements, on the processor."""
+def _fake(mode: FakeTensorMode, t: Tensor, device: torch.device | str = "cpu") -> Tensor:
+    """A tensor like `t` without elements."""
     with mode:
-        return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="cpu")
+        return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device)
 
 
 def _batch_names(model: nn.Module, leaves: list[tuple[Any, Any]], taken: set[str], positional: bool) -> list[str]:
@@ -273,9 +293,10 @@ class _Step:
 
     def __init__(
         self, model: nn.Module, loss_fn: Callable[..., Any] | None, update: Update, trained: list[str], example: Any, reach: Reach, *,
-        compact: bool, clip_grad_norm: float | None, accumulate: int, ema: float | None,
+        compact: bool, native: torch.device | None, clip_grad_norm: float | None, accumulate: int, ema: float | None,
     ) -> None:  # fmt: skip
-        self.compact = compact
+        self.compact, self.native = compact, native
+        self.gradients: dict[str, str] = {}
         self.model, self.loss_fn, self.update, self.trained, self.reach = model, loss_fn, update, trained, reach
         self.clip_grad_norm, self.accumulate, self.ema = clip_grad_norm, accumulate, ema
         self.replaced: set[str] = set()
@@ -337,7 +358,7 @@ class _Step:
         leaves = list(self.leaves)
         for k, t in zip(self.places, batch):
             leaves[k] = t
-        with _Whole(self.compact):
+        with _Whole(self.compact, self.native is not None):
             found = _loss_and_more(self._call(pytree.tree_unflatten(leaves, self.spec)))
         torch.fx.traceback.current_meta.pop("stack_trace", None)
         return found
@@ -417,12 +438,17 @@ class _Step:
         self._taken = set(self.inputs)
         self.loss = self._output("loss")
         results: dict[str, Tensor] = {self.loss: loss, **{self._output(k): v.detach() for k, v in more.items()}}
+        if self.native:
+            grads = {n: None if g is None else _laid_out(g, self.real[n]) for n, g in grads.items()}
         with torch.no_grad():
             if self.clip_grad_norm is not None:
                 have = [g for g in grads.values() if g is not None]
-                norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g.float()) for g in have]))
+                if self.native:
+                    norm = torch.nn.utils.get_total_norm(have)
+                else:
+                    norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g.float()) for g in have]))
                 factor = torch.clamp(self.clip_grad_norm / (norm + 1e-6), max=1.0)
-                grads = {n: None if g is None else g * factor.to(g.dtype) for n, g in grads.items()}
+                grads = {n: None if g is None else g * (factor if self.native else factor.to(g.dtype)) for n, g in grads.items()}
                 results[self._output("grad_norm")] = norm
             # Hooks of the optimizer may have the parameters from the model.
             old = {n: live[n] if self.update.hooked else live[n].detach() for n in self.tensors.parameters}
@@ -431,7 +457,11 @@ class _Step:
                 state.update({f"{n}.ema": self.ema * s[f"{n}.ema"] + (1 - self.ema) * new[n] for n in self.trained if n in new})
         now = self._kept_by_forward(live)
         self._attributes_after(saved, results)
-        self.pairs = {}
+        self.pairs, self.gradients = {}, {}
+        for n, g in grads.items() if self.native else ():
+            if g is not None:
+                self.gradients[n] = self._output(f"{n}.grad")
+                results[self.gradients[n]] = g.detach()
         for n, v in {**{n: v for n, v in now.items() if n not in new}, **new, **{self.name[k]: v for k, v in state.items()}}.items():
             self.pairs[n] = self._output(f"{n}_new")
             results[self.pairs[n]] = v.detach()
@@ -506,6 +536,19 @@ class _Drawn(Exception):
         self.moved = moved
 
 
+def _laid_out(gradient: Tensor, parameter: Tensor) -> Tensor:
+    """The gradient as PyTorch keeps it in `.grad`: with the strides of a parameter that is dense, else contiguous."""
+    if gradient.layout != torch.strided:
+        raise CaptureError("a parameter has a sparse gradient, which a graph does not hold: make it dense, as by Embedding(sparse=False)")
+    dense = bool(is_non_overlapping_and_dense_or_false(parameter))
+    strides = zip(gradient.shape, gradient.stride(), parameter.stride())
+    if all(n == 1 or a == b for n, a, b in strides) if dense else gradient.is_contiguous():
+        return gradient
+    if not dense:
+        return gradient.clone(memory_format=torch.contiguous_format)
+    return gradient.new_empty_strided(gradient.shape, parameter.stride()).copy_(gradient)
+
+
 def _type(t: Tensor) -> str:
     return f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}"
 
@@ -537,25 +580,28 @@ def _depends_on_inputs(t: Tensor) -> bool:
 def capture(
     model: nn.Module, loss_fn: Callable[..., Any] | None, optimizer: torch.optim.Optimizer, example: Any, *, compact: bool,
     lr_input: bool, clip_grad_norm: float | None, accumulate: int, ema: float | None, inputs: frozenset[str] = frozenset(),
-    places: bool = False,
+    places: bool = False, native: torch.device | None = None, of_all: bool = False,
 ) -> Captured:  # fmt: skip
     """The step of `model`, `loss_fn` and `optimizer` over a batch like `example`, traced without computing anything.
 
     Buffers of the names `inputs` are inputs even if they are small and the step does not change them. With `places`, which takes
     longer, the operators of the forward pass know the lines that ran them.
+
+    `native`: the step is one of the operators that PyTorch runs on this device, all its tensors are inputs, and it ends with the gradients,
+    `of_all` parameters if they are not only for the optimizer.
     """
     if not isinstance(example, (tuple, list, dict)) or not example:
         raise CaptureError("the example is a tuple (input, …, target) or a dict of the model's keyword arguments")
     model, loss_fn = plain_module(model), plain_function(loss_fn)
     with LOCK:
-        refuse_unknown(optimizer)
+        refuse_unknown(optimizer, native is not None)
         reach = reach_of(model, loss_fn, optimizer)
         saved = Saved(reach, model)
         kept = _optimizer_state(optimizer)
         TRACING.on = True
         try:
             return _captured(model, loss_fn, optimizer, example, reach, compact=compact, lr_input=lr_input, inputs=inputs,
-                             places=places, clip_grad_norm=clip_grad_norm, accumulate=accumulate, ema=ema)  # fmt: skip
+                             places=places, native=native, of_all=of_all, clip_grad_norm=clip_grad_norm, accumulate=accumulate, ema=ema)  # fmt: skip
         finally:
             TRACING.on = False
             saved.restore()
@@ -634,11 +680,11 @@ def plain_function(loss_fn: Callable[..., Any] | None) -> Callable[..., Any] | N
     return getattr(loss_fn, "_torchdynamo_orig_callable", loss_fn)
 
 
-def refuse_unknown(optimizer: torch.optim.Optimizer) -> None:
-    """Refuses settings under which PyTorch would do something else, or nothing."""
+def refuse_unknown(optimizer: torch.optim.Optimizer, native: bool = False) -> None:
+    """Refuses settings under which PyTorch would do something else, or nothing. `native`: the step is traced for PyTorch's own kernels."""
     if not torch.is_grad_enabled() or torch.is_inference_mode_enabled():
         raise CaptureError("gradients are switched off (no_grad or inference_mode) around the step; leave that block")
-    if torch.is_autocast_enabled("cuda"):
+    if torch.is_autocast_enabled("cuda") and not native:
         raise CaptureError("a step is traced on the processor, where autocast for `cuda` does nothing; use torch.autocast('cpu', dtype=…)")
     if isinstance(inspect.getattr_static(type(optimizer), "param_groups", None), property):
         raise CaptureError(
@@ -651,17 +697,17 @@ def refuse_unknown(optimizer: torch.optim.Optimizer) -> None:
 
 def _captured(
     model: nn.Module, loss_fn: Callable[..., Any] | None, optimizer: torch.optim.Optimizer, example: Any, reach: Reach, *,
-    compact: bool, lr_input: bool, inputs: frozenset[str], places: bool, **options: Any,
+    compact: bool, lr_input: bool, inputs: frozenset[str], places: bool, native: torch.device | None, of_all: bool, **options: Any,
 ) -> Captured:  # fmt: skip
     names = {id(p): n for n, p in model.named_parameters()}
-    update = update_of(optimizer, names, compact=compact, lr_input=lr_input)
+    update = NoUpdate() if native else update_of(optimizer, names, compact=compact, lr_input=lr_input)
     inside = {id(p) for g in optimizer.param_groups for p in g["params"]}
-    trained = [n for n, p in model.named_parameters() if p.requires_grad and id(p) in inside]
-    step = _Step(model, loss_fn, update, trained, example, reach, compact=compact, **options)
+    trained = [n for n, p in model.named_parameters() if p.requires_grad and (of_all or id(p) in inside)]
+    step = _Step(model, loss_fn, update, trained, example, reach, compact=compact, native=native, **options)
     from .translate.builder import ONNX_TYPES
 
     for name, t in (*step.real.items(), *zip(step.batch, step.example)):
-        if t.dtype not in ONNX_TYPES or t.layout is not torch.strided or t.is_nested:
+        if (native is None and t.dtype not in ONNX_TYPES) or t.layout is not torch.strided or t.is_nested:
             raise CaptureError(
                 f"`{name}` is a {'nested' if t.is_nested else t.layout} tensor of {t.dtype}, and a graph has dense tensors of real numbers; give complex "
                 "numbers as torch.view_as_real, and others as to_dense() or padded"
@@ -670,12 +716,14 @@ def _captured(
     with mode:
         state = [torch.empty(s.shape, dtype=s.dtype) for s in step.state.values()]
         scalars = [torch.empty(()) for _ in update.scalars]
-    args = [*(_fake(mode, t.detach()) for t in step.real.values()), *state, *scalars, *(_fake(mode, t) for t in step.example)]
+    places_of = _devices(list(step.real.values()), native)
+    given = [_fake(mode, t.detach(), device) for t, device in zip(step.real.values(), places_of)]
+    args = [*given, *state, *scalars, *(_fake(mode, t, native or "cpu") for t in step.example)]
     raw = _traced(step, args, places)
     found = Captured(
-        _lowered(raw, args, compact, places), step.inputs, step.outputs, loss=step.loss, pairs=dict(step.pairs), tensors=step.tensors,
+        _lowered(raw, args, None if native else lowering_table(compact), places, native), step.inputs, step.outputs, loss=step.loss, pairs=dict(step.pairs), tensors=step.tensors,
         sources={step.name[k]: v for k, v in update.sources.items()}, state={step.name[k]: v for k, v in step.state.items()},
-        attributes=step.attributes, assigned=step.assigned, baked=_baked(raw),
+        attributes=step.attributes, assigned=step.assigned, baked=_baked(raw), gradients=dict(step.gradients),
     )  # fmt: skip
     found.renamed = any(k != v for k, v in step.name.items()) or any(v != f"{k}_new" for k, v in step.pairs.items()) or step.loss != "loss"
     _is_steady(step, raw, args)
@@ -684,6 +732,13 @@ def _captured(
     _drop_unused(found, step, inputs)
     _separate(found, step)
     return found
+
+
+def _devices(tensors: list[Tensor], native: torch.device | None) -> list[torch.device | str]:
+    """The devices on which the tensors are in the step. Those beside the first one's, such as tables on the processor, stay where they are."""
+    if native is None:
+        return ["cpu"] * len(tensors)
+    return [native if t.device == tensors[0].device or t.device.type == "meta" else t.device for t in tensors]
 
 
 def _separate(found: Captured, step: _Step) -> None:
@@ -829,8 +884,8 @@ def _users_of_views(n: torch.fx.Node) -> Iterator[torch.fx.Node]:
 def _traced(step: _Step, args: list[Tensor], places: bool) -> torch.fx.GraphModule:
     """The step as PyTorch's operators, with those that write in place."""
     def trace() -> torch.fx.GraphModule:
-        with _tracing(), torch.fx.traceback.preserve_node_meta(places):
-            return make_fx(step, tracing_table(), "fake", _allow_non_fake_inputs=True)(*args)
+        with _tracing(step.native), torch.fx.traceback.preserve_node_meta(places):
+            return make_fx(step, native_table() if step.native else tracing_table(), "fake", _allow_non_fake_inputs=True)(*args)
 
     try:
         raw = trace()
@@ -855,12 +910,18 @@ def _traced(step: _Step, args: list[Tensor], places: bool) -> torch.fx.GraphModu
     return raw
 
 
-def _lowered(raw: torch.fx.GraphModule, args: list[Tensor], compact: bool, places: bool) -> torch.fx.GraphModule:
-    """The same without writes in place, as operators that the translation knows."""
-    functional = torch.func.functionalize(lambda *a: _Interpreter(raw).run(*a), remove="mutations")
+def _lowered(
+    raw: torch.fx.GraphModule, args: list[Tensor], table: dict[Any, Callable[..., Any]] | None, places: bool, native: torch.device | None
+) -> torch.fx.GraphModule:
+    """The same without writes in place, as operators that the translation knows by the table; without one, as those of PyTorch."""
+    if table is None:
+        # This one knows operators of others that write into their operands.
+        functional = dispatch_functionalize(lambda *a: torch.fx.Interpreter(raw).run(*a), FunctionalTensorMode())
+    else:
+        functional = torch.func.functionalize(lambda *a: _Interpreter(raw).run(*a), remove="mutations")
     try:
-        with _tracing(), torch.no_grad(), torch.fx.traceback.preserve_node_meta(places):
-            graph = make_fx(functional, lowering_table(compact), "fake", _allow_non_fake_inputs=True)(*args)
+        with _tracing(native), torch.no_grad(), torch.fx.traceback.preserve_node_meta(places):
+            graph = make_fx(functional, table or {}, "fake", _allow_non_fake_inputs=True)(*args)
     except CaptureError as error:
         # PyTorch appends the node of its own graph.
         error.args = (str(error).partition("\n\nWhile executing")[0],)
@@ -924,7 +985,7 @@ def _drop_unused(found: Captured, step: _Step, as_inputs: frozenset[str]) -> Non
             graph.erase_node(node)
             found.values.pop(name, None)
         elif (
-            name in step.real and name not in step.tensors.parameters and name not in found.pairs and name not in trained
+            not step.native and name in step.real and name not in step.tensors.parameters and name not in found.pairs and name not in trained
             and name not in as_inputs and value is not None and value.nbytes <= CONSTANT_BYTES
         ):  # fmt: skip
             found.constants[name] = found.values.pop(name)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch._prims_common import is_non_overlapping_and_dense_or_false
 from torch._decomp import core_aten_decompositions, get_decompositions
 
 from .errors import CaptureError
@@ -448,6 +449,28 @@ def fake_quantize_by_channel(
 def _zeros(size: Any, *_: Any, dtype: torch.dtype | None = None, **__: Any) -> Tensor:
     """What is empty is zero, so that a step is deterministic."""
     return aten.full.default(list(size), 0, dtype=dtype or torch.get_default_dtype())
+
+
+def _drawn_in_place(operator: Any) -> Callable[..., Any]:
+    """Draws in place in the order of the memory, which the operator that makes a new tensor does not keep."""
+
+    def draw(x: Tensor, p: Any = 0.5, **kwargs: Any) -> Any:
+        if x.is_contiguous() or not is_non_overlapping_and_dense_or_false(x):
+            return NotImplemented
+        order = sorted(range(x.dim()), key=lambda k: -x.stride(k))
+        p = p.expand(x.shape).permute(order) if isinstance(p, Tensor) else p
+        return x.copy_(operator(x.permute(order), p, **kwargs).permute([order.index(k) for k in range(x.dim())]))
+
+    return draw
+
+
+def native_table() -> dict[Any, Callable[..., Any]]:
+    """For the trace of what PyTorch runs: random operators whose other form draws other numbers."""
+    return {
+        **tracing_table(),
+        aten.bernoulli_.float: _drawn_in_place(aten.bernoulli.p),
+        aten.bernoulli_.Tensor: _drawn_in_place(aten.bernoulli.Tensor),
+    }
 
 
 def tracing_table() -> dict[Any, Callable[..., Any]]:

@@ -62,6 +62,18 @@ class Update:
         raise NotImplementedError
 
 
+class NoUpdate(Update):
+    """None: the step ends with gradients."""
+
+    def __init__(self) -> None:
+        self.scalars, self.sources, self.state = {}, {}, {}
+
+    def apply(
+        self, params: dict[str, Tensor], grads: dict[str, Tensor | None], state: dict[str, Tensor], scalars: dict[str, Tensor]
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        return {}, {}
+
+
 def update_of(optimizer: torch.optim.Optimizer, names: dict[int, str], *, compact: bool, lr_input: bool) -> Update:
     """How `optimizer` updates the parameters whose names are given by their `id`.
 

@@ -88,11 +88,13 @@ class TrainStep:
         example: `(input, …, target)`, or a dict of keyword arguments of the model. Only shapes and types matter.
         budget: Device memory that the step may use: bytes, `"8GiB"`, `"90%"` of the target's memory, `"0.7x"` of the step's own peak,
             `"smallest"`, or `"3% slower"`, the smallest memory found whose plan takes at most that much longer; None: nothing is planned.
-        device: What runs it: `host`, or `cuda`, `cuda:1`, with `+graph` to replay steps.
+        device: What runs it: `host`, or `cuda`, `cuda:1`, with `+graph` to replay steps. Default: `host`; with PyTorch's kernels, the device
+            of the model.
         clip_grad_norm, accumulate, ema: As in `export_step`.
         seed: What dropout draws from. Default: torch's initial seed.
         max_shapes: How many shapes of a batch are planned at most.
         cache: A folder in which plans are kept, by the contents of the step. A plan that is there is checked, not made again.
+        kernels: `"lmsc"`, or `"torch"`: PyTorch runs the planned step, see `lmsc.torch.native.TorchStep`.
         progress: As in `lmsc.compile`, for each shape that is planned. The phases are `capture` and `translate`, then those of `compile`.
         options: Further arguments of `lmsc.compile`, such as `planner`, `effort`, `target` and `host_budget`.
 
@@ -112,6 +114,18 @@ class TrainStep:
     >>> step.sync()
     """
 
+    _kernels = "lmsc"
+    _watches_state = True
+
+    def __new__(cls, *_: Any, kernels: str = "lmsc", **__: Any) -> TrainStep:
+        if kernels not in ("lmsc", "torch"):
+            raise InputError(f'kernels={kernels!r}: "lmsc", or "torch"')
+        if kernels == "torch" and cls._kernels != "torch":
+            from .native import TorchStep
+
+            cls = TorchStep
+        return super().__new__(cls)
+
     def __init__(
         self,
         model: nn.Module,
@@ -120,7 +134,8 @@ class TrainStep:
         *,
         example: tuple[Any, ...] | list[Any] | dict[str, Any],
         budget: str | int | None = None,
-        device: str | torch.device = "host",
+        device: str | torch.device | None = None,
+        kernels: str = "lmsc",
         clip_grad_norm: float | None = None,
         accumulate: int = 1,
         ema: float | None = None,
@@ -130,9 +145,9 @@ class TrainStep:
         progress: Choice = None,
         **options: Any,
     ) -> None:
-        refuse_unknown(optimizer)
+        refuse_unknown(optimizer, self._kernels == "torch")
         self.model, self.loss_fn, self.optimizer = model, loss_fn, optimizer
-        self._device, self._max_shapes, self._cache, self._progress = _device(device), max_shapes, cache, progress
+        self._device, self._max_shapes, self._cache, self._progress = _device(device or "host"), max_shapes, cache, progress
         target = "host" if self._device == "host" else self._device.partition("+")[0].replace("cuda", "auto")
         self._options = {"budget": budget, "target": target, **options}
         self._capture = {"clip_grad_norm": clip_grad_norm, "accumulate": accumulate, "ema": ema}
@@ -181,9 +196,10 @@ class TrainStep:
         hooks: list[Any] = [*global_hooks(), *hook_dicts(self.optimizer)]
         for p in model.parameters():
             hooks += [h for h in (p._backward_hooks, getattr(p, "_post_accumulate_grad_hooks", None)) if h is not None]
-        state = [t for s in self.optimizer.state.values() for t in s.values() if isinstance(t, Tensor)]
+        kept = [self.optimizer.state, *self.optimizer.state.values()] if self._watches_state else []
+        state = [t for s in kept[1:] for t in s.values() if isinstance(t, Tensor)]
         tensors = {id(t): t for t in (*tensors_in(self._reach), *model.parameters(), *model.buffers(), *state)}
-        self._watch = Watch(self._reach, list(tensors.values()), [*hooks, self.optimizer.state, *self.optimizer.state.values()])
+        self._watch = Watch(self._reach, list(tensors.values()), [*hooks, *kept])
         self._print = fingerprint(self._reach)
         self._world = self._worlds.setdefault(self._print, len(self._worlds))
 
@@ -193,10 +209,7 @@ class TrainStep:
         Raises:
             StaleError: They were written while the step had newer values.
         """
-        ids = self._shape.found.tensors.all().values()
-        for other in list(_STEPS) if len(_STEPS) > 1 else ():
-            if other is not self and other._is_stale and {id(t) for t in ids} & {id(t) for t in other._shape.found.tensors.all().values()}:
-                other.sync()
+        self._sync_others()
         state = self.optimizer.state
         kept = tuple(map(id, state.values())), id(state)
         same = self._watch.is_same()
@@ -208,6 +221,13 @@ class TrainStep:
             self._before = self._print
             self._see()
         self._rebase()
+
+    def _sync_others(self) -> None:
+        """Lets other steps with the same tensors give their values back."""
+        ids = self._shape.found.tensors.all().values()
+        for other in list(_STEPS) if len(_STEPS) > 1 else ():
+            if other is not self and other._is_stale and {id(t) for t in ids} & {id(t) for t in other._shape.found.tensors.all().values()}:
+                other.sync()
 
     def _rebase(self) -> None:
         """The present tensors are those that the step has."""
@@ -282,24 +302,33 @@ class TrainStep:
     def _planned(self, key: _Key, batch: Any) -> _Shape:
         self._refuse_further(self._before)
         with Progress(self._progress, (*EXPORT[:2], *COMPILE)) as at:
-            step = functools.partial(
-                capture, self.model, self.loss_fn, self.optimizer, batch, compact=True, lr_input=True, inputs=self._inputs, **self._capture
-            )
-            found, proto = exported(step, compact=True, at=at)
-            have = {*found.values, *found.constants}
-            missing = [n for n in found.inputs if n in self._persistent(found, batch) and n not in have]
-            if missing:
-                raise CaptureError(f"`{missing[0]}` has no value: it is on the device `meta`; materialize the model first")
-            model = proto.SerializeToString()
-            names = batch_names(plain_module(self.model), batch, self.loss_fn is not None)
-            taken = set(found.inputs)
-            shape = _Shape(found, self._compiled(model, at), [n if n in taken else None for n in names])
+            shape = self._made(batch, at)
+        found = shape.found
         unread = {(id(m), k) for m, k in found.attributes.values()} | {(id(m), k) for m, k, _ in found.assigned}
         if unread - self._without:
             self._without |= unread
             self._see()
         self._shapes[key] = shape
         return shape
+
+    def _made(self, batch: Any, at: Progress) -> _Shape:
+        step = functools.partial(
+            capture, self.model, self.loss_fn, self.optimizer, batch, compact=True, lr_input=True, inputs=self._inputs, **self._capture
+        )
+        found, proto = exported(step, compact=True, at=at)
+        self._refuse_missing(found, batch)
+        return _Shape(found, self._compiled(proto.SerializeToString(), at), self._read(found, batch))
+
+    def _refuse_missing(self, found: Captured, batch: Any) -> None:
+        have = {*found.values, *found.constants}
+        missing = [n for n in found.inputs if n in self._persistent(found, batch) and n not in have]
+        if missing:
+            raise CaptureError(f"`{missing[0]}` has no value: it is on the device `meta`; materialize the model first")
+
+    def _read(self, found: Captured, batch: Any) -> list[str | None]:
+        """The input of each tensor of the batch."""
+        taken = set(found.inputs)
+        return [n if n in taken else None for n in batch_names(plain_module(self.model), batch, self.loss_fn is not None)]
 
     def _persistent(self, found: Captured, batch: Any) -> set[str]:
         """The inputs that are no part of a batch."""
@@ -343,9 +372,7 @@ class TrainStep:
             lmsc.InputError: The batch is not like the example, or there are too many shapes of batches.
             lmsc.Refusal: A new shape does not fit into the budget.
         """
-        if self._names is None and named or self._names is not None and (batch or named.keys() != set(self._names)):
-            raise InputError("the batch is given as the example was: by position for a tuple, by the same keywords for a dict")
-        whole: Any = batch if self._names is None else {n: named[n] for n in self._names}
+        whole = self._whole(batch, named)
         self._look()
         key, tensors = self._key(whole)
         if key != self._current:
@@ -361,13 +388,47 @@ class TrainStep:
         self._is_stale = True
         results = self._session.step(feeds, fetch=(found.loss, *found.attributes))
         self._fed = fed
-        for name, (module, attribute) in found.attributes.items():
-            vars(module)[attribute] = _tensor(results[name])
-        for module, attribute, value in found.assigned:
-            vars(module)[attribute] = value
+        self._leave(found, {name: _tensor(results[name]) for name in found.attributes})
         # Schedulers warn where they are stepped before the optimizer.
         self.optimizer._opt_called = True  # type: ignore[attr-defined]
         return _tensor(results[found.loss])
+
+    def _whole(self, batch: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The batch in the form of the example."""
+        if self._names is None and named or self._names is not None and (batch or named.keys() != set(self._names)):
+            raise InputError("the batch is given as the example was: by position for a tuple, by the same keywords for a dict")
+        return batch if self._names is None else {n: named[n] for n in self._names}
+
+    def _leave(self, found: Captured, results: Mapping[str, Tensor]) -> None:
+        """Sets the attributes that the forward pass sets."""
+        for name, (module, attribute) in found.attributes.items():
+            vars(module)[attribute] = results[name]
+        for module, attribute, value in found.assigned:
+            vars(module)[attribute] = value
+
+    def forward_backward(self, *batch: Any, **named: Any) -> Tensor:
+        """Runs forward and backward with a batch like the example, adds the gradients to `.grad`, and returns the loss.
+
+        Raises:
+            lmsc.InputError: The kernels are those of lmsc, whose gradients PyTorch does not have.
+        """
+        raise InputError('a step in two halves needs kernels="torch": the gradients of kernels="lmsc" are not in PyTorch')
+
+    def update(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Lets the optimizer update the parameters by their `.grad`, and clears that.
+
+        Raises:
+            lmsc.InputError: The kernels are those of lmsc.
+        """
+        raise InputError('a step in two halves needs kernels="torch": the gradients of kernels="lmsc" are not in PyTorch')
+
+    def evaluate(self, *inputs: Any, **named: Any) -> Any:
+        """What the model returns in evaluation, within the budget of the step.
+
+        Raises:
+            lmsc.InputError: The kernels are those of lmsc; call the model after `sync`.
+        """
+        raise InputError('evaluate needs kernels="torch"; call the model itself, which has the present parameters then')
 
     def _move(self, key: _Key, batch: Any) -> None:
         """Goes on with the step for another shape, or of what the model has become."""

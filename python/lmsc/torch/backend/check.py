@@ -426,10 +426,13 @@ class _Live:
         self.bytes: dict[tuple[fx.Node, Any], int] = {}
         self.now = self.most = 0
 
-    def run(self, graph: fx.Graph, saved: Sequence[set[Any]], ending: Sequence[Any]) -> dict[fx.Node, set[Any]]:
-        """Runs the graph, whose first inputs have these storages; returns the storages of its nodes. Results end but for those in `ending`."""
+    def run(
+        self, graph: fx.Graph, saved: Sequence[set[Any]], ending: Sequence[Any], kept: Sequence[fx.Node] = ()
+    ) -> dict[fx.Node, set[Any]]:
+        """Runs the graph, whose first inputs have these storages; returns the storages of its nodes. Those of `kept` and of results last, but for
+        those in `ending`."""
         storages = self._storages(graph, saved)
-        held = {s for value in _results(graph) if isinstance(value, fx.Node) for s in storages[value]}
+        held = {s for value in (*_results(graph), *kept) if isinstance(value, fx.Node) for s in storages[value]}
         held -= {s for value in ending if isinstance(value, fx.Node) for s in storages[value]}
         last: dict[Any, fx.Node] = {}
         for node in graph.nodes:
@@ -449,7 +452,7 @@ class _Live:
                 storages[node] = next(inputs, {(node, ())} if "tangents" in str(node.target) else set())
             elif node.op == "output":
                 storages[node] = set()
-            elif node.target is torch.ops.lmsc.offload.default:  # Memory of the host, on the processor, too.
+            elif node.target in (torch.ops.lmsc.offload.default, torch.ops.lmsc.leave.default):  # Memory of the host, on the processor, too.
                 storages[node] = set()
             elif node.op == "call_function" and (_shares_memory(node.target) or _written_to(node)) and isinstance(node.args[0], fx.Node):
                 storages[node] = storages[node.args[0]]

@@ -6,7 +6,37 @@ those of a device. On an accelerator a copy goes through pinned memory on the st
 
 from __future__ import annotations
 
+import itertools
+import weakref
+from collections.abc import Sequence
+from typing import Any, Protocol
+
 import torch
+
+
+class Held(Protocol):
+    """A tensor that lasts from step to step, and whose owner must know where it is."""
+
+    def put(self, tensor: torch.Tensor) -> None:
+        """The tensor is there from now on."""
+
+
+class Updating(Protocol):
+    """The optimizer, for some of its parameters."""
+
+    def update(self, weights: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor], state: Sequence[torch.Tensor]) -> None:
+        """Updates the weights and the state, which are on the device, in place."""
+
+
+_KNOWN: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+_numbers = itertools.count()
+
+
+def known(thing: Any) -> int:
+    """The number by which an operator of a graph finds the object, as long as somebody else holds that."""
+    number = next(_numbers)
+    _KNOWN[number] = thing
+    return number
 
 
 @torch.library.custom_op("lmsc::offload", mutates_args=())
@@ -30,3 +60,38 @@ def _(tensor: torch.Tensor) -> torch.Tensor:
 @reload.register_fake
 def _(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     return torch.empty_like(tensor, device=device)
+
+
+@torch.library.custom_op("lmsc::leave", mutates_args=())
+def leave(tensor: torch.Tensor, held: int) -> torch.Tensor:
+    """A copy of a tensor that lasts from step to step in the memory of the host, where its owner has it from now on."""
+    host = offload(tensor)
+    _KNOWN[held].put(host)
+    return host
+
+
+@torch.library.custom_op("lmsc::store", mutates_args=("host",))
+def store(tensor: torch.Tensor, host: torch.Tensor) -> None:
+    """Writes the tensor into the memory of the host where it is from step to step."""
+    host.copy_(tensor, non_blocking=host.is_pinned())
+
+
+@torch.library.custom_op("lmsc::update", mutates_args=("weights", "gradients", "state"))
+def update(weights: list[torch.Tensor], gradients: list[torch.Tensor], state: list[torch.Tensor], of: int) -> None:
+    """Lets the caller's optimizer update these parameters."""
+    _KNOWN[of].update(weights, gradients, state)
+
+
+@leave.register_fake
+def _(tensor: torch.Tensor, held: int) -> torch.Tensor:
+    return torch.empty_like(tensor, device="cpu")
+
+
+@store.register_fake
+def _(tensor: torch.Tensor, host: torch.Tensor) -> None:
+    return None
+
+
+@update.register_fake
+def _(weights: list[torch.Tensor], gradients: list[torch.Tensor], state: list[torch.Tensor], of: int) -> None:
+    return None

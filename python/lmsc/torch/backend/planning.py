@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import json
 import logging
+import os
 from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from torch import fx
 from torch._functorch.partitioners import is_rng_op
 
 from ... import _lmsc
+from ..._compile import picture, save_page
 from ..._lmsc import InputError, Refusal
 from . import ranks
 from .check import Checker, Unsound, peak
@@ -113,6 +115,19 @@ class Plan:
             f"{size(self.peak)}, of which {size(self.resident)} are parameters and inputs; {copies}, {again}; modelled {slower:.1f} % "
             f"slower on {self.target}{sizes}"
         )
+
+    def _repr_html_(self) -> str:
+        rows = [("as it is", self.as_it_is, "#8a8f98"), ("planned", self.peak, "#3b7ddd"), ("budget", self.budget, "#c9ced6")]
+        facts = [
+            ("to the host", f"{len(self.out)} tensors, {size(sum(self.out))}"),
+            ("run again", f"{sum(self.again.values())} operators"),
+            ("modelled", f"{self.seconds * 1e3:.3f} ms, {self.seconds_as_it_is * 1e3:.3f} ms as it is, on {self.target}"),
+        ]
+        return picture(rows, facts)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the picture and the line of the plan as a page, such as `plan.html`."""
+        save_page(path, self)
 
 
 def size(number: int) -> str:

@@ -180,6 +180,8 @@ class Op:
     makes: tuple[int, ...] = ()
     changes: tuple[int, ...] = ()
     again: bool = False
+    #: Bytes that it takes beside its tensors while it runs.
+    workspace: int = 0
 
 
 class Problem:
@@ -377,7 +379,7 @@ class Problem:
         seconds = self.target.seconds(node, moved)
         if is_collective(node):
             seconds = self.target.collective_seconds(self.device, moved, group_of(node))
-        return Op("run", node, phase, seconds, reads, makes, changes, again)
+        return Op("run", node, phase, seconds, reads, makes, changes, again, node.meta.get("workspace", 0))
 
     # What the planner is asked.
 
@@ -422,7 +424,7 @@ class Problem:
         def kind(op: Op) -> int:
             return kinds.setdefault(str(op.node.target) if op.kind in ("run", "wait") else f"the moment `{op.kind}`", len(kinds))
 
-        ops = [[kind(op), op.phase, op.seconds * 1e6, 0, at(op.reads), at(op.makes), int(op.again)] for op in self.ops]
+        ops = [[kind(op), op.phase, op.seconds * 1e6, op.workspace, at(op.reads), at(op.makes), int(op.again)] for op in self.ops]
         link = self.target.link
         instance = {
             "format": "lmsc-planner-dag-1",
