@@ -1,4 +1,5 @@
-"""Operators that copy a tensor to the host and back: what a written graph calls where its plan says that a tensor leaves.
+"""Operators of written graphs that no step has: a tensor is copied to the host and back where its plan says that it leaves, and a graph of kernels
+says which results are stored.
 
 On the processor both are copies within the same memory: nothing is saved there, but the graph, its order and the life of each tensor are
 those of a device. On an accelerator a copy goes through pinned memory on the stream that computes, so it needs no further event.
@@ -22,6 +23,12 @@ def reload(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     return torch.empty_like(tensor, device=device).copy_(tensor, non_blocking=tensor.is_pinned())
 
 
+@torch.library.custom_op("lmsc::store", mutates_args=())
+def store(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor. A compiler that computes several operators in one kernel stores it there."""
+    return tensor.clone()
+
+
 @offload.register_fake
 def _(tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(tensor, device="cpu")
@@ -30,3 +37,8 @@ def _(tensor: torch.Tensor) -> torch.Tensor:
 @reload.register_fake
 def _(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     return torch.empty_like(tensor, device=device)
+
+
+@store.register_fake
+def _(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(tensor)

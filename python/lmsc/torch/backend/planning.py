@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import json
 import logging
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,8 +56,8 @@ class Options:
         unknown = sorted(set(given) - set(cls.__dataclass_fields__))
         if unknown:
             raise InputError(f"option {unknown[0]!r}: the backend takes {', '.join(cls.__dataclass_fields__)}")
-        if given.get("inner", "eager") != "eager":
-            raise InputError(f'option inner={given["inner"]!r}: written graphs are run by "eager"')
+        if given.get("inner", "eager") not in ("eager", "inductor"):
+            raise InputError(f'option inner={given["inner"]!r}: written graphs are run by "eager" or compiled by "inductor"')
         effort = given.get("effort", 20)
         if not isinstance(effort, int) or isinstance(effort, bool) or not 0 <= effort < 1 << 32:
             raise InputError(f"option effort={effort!r}: an effort is a whole number of percent")
@@ -100,6 +100,7 @@ class Plan:
     #: The bytes of the budget that earlier graphs of the step hold.
     earlier: int = 0
     symbolic: bool = False
+    inner: str = "eager"
 
     def __str__(self) -> str:
         """One line."""
@@ -108,8 +109,9 @@ class Plan:
         slower = 100 * (self.seconds / self.seconds_as_it_is - 1) if self.seconds_as_it_is else 0.0
         earlier = f" beside {size(self.earlier)} that earlier graphs of the step hold" if self.earlier else ""
         sizes = "; for the first sizes only" if self.symbolic else ""
+        operators = "operators" if self.inner == "eager" else f"kernels of {self.inner.capitalize()}"
         return (
-            f"{self.name}: {self.operators} operators within {size(self.budget)}{earlier}, as they are {size(self.as_it_is)}: planned peak "
+            f"{self.name}: {self.operators} {operators} within {size(self.budget)}{earlier}, as they are {size(self.as_it_is)}: planned peak "
             f"{size(self.peak)}, of which {size(self.resident)} are parameters and inputs; {copies}, {again}; modelled {slower:.1f} % "
             f"slower on {self.target}{sizes}"
         )
@@ -132,7 +134,25 @@ class Written:
     backward: fx.GraphModule
 
 
-def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str, lasting: Set[int] = frozenset(), earlier: int = 0) -> Written:
+@dataclass(frozen=True)
+class Form:
+    """What the operators of a problem are: how a graph becomes a problem, how a plan is written, and how the bytes of written graphs are counted."""
+
+    problem: Callable[..., Problem] = Problem
+    writer: Callable[..., Writer] = Writer
+    peak: Callable[..., int] = peak
+    inner: str = "eager"
+
+
+def planned(
+    joint: fx.GraphModule,
+    ends: Ends,
+    options: Options,
+    name: str,
+    lasting: Set[int] = frozenset(),
+    earlier: int = 0,
+    form: Form = Form(),  # noqa: B008 (it is frozen)
+) -> Written:
     """The graphs that compute what the joint graph computes, within the budget; checked.
 
     `lasting`: as of `Problem`. `earlier`: the bytes that earlier graphs of the step hold; they count if the budget is one of the machine.
@@ -146,7 +166,7 @@ def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str, last
     drop_unread_arguments(joint.graph)
     joint.graph.eliminate_dead_code()
     target = options.machine(device_of(joint.graph))
-    problem = Problem(joint.graph, ends.forward, ends.forward_descriptions, target, lasting)
+    problem = form.problem(joint.graph, ends.forward, ends.forward_descriptions, target, lasting)
     agreement = ranks.agreed(problem, options, name, earlier if options.of_the_machine else 0)
     earlier = agreement.earlier
     ask = functools.partial(_ask if ends.backward else _ask_at_least, problem, name=name, earlier=earlier)
@@ -155,24 +175,29 @@ def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str, last
     else:
         answer, named = _asked_again(problem, options, ask)
     agreement.settle(problem, answer)
-    forward, backward = Writer(joint, problem, answer["plan"], named, ends).write()
+    forward, backward = form.writer(joint, problem, answer["plan"], named, ends).write()
     has_backward = bool(ends.backward)
-    check(joint, problem, ends, (forward, backward if has_backward else None), answer["peak_bytes"])
+    check(joint, problem, ends, (forward, backward if has_backward else None), answer["peak_bytes"], form.peak)
     agreement.confirm(forward.graph, backward.graph)
     held = _bytes_held(forward.graph, problem) if has_backward else 0
     gradients = sum(problem.bytes[s] for s in {problem.storage[node] for node in ends.backward if node in problem.storage})
-    plan = dataclasses.replace(_facts(problem, answer, name), held=held, gradients=gradients, earlier=earlier)
+    plan = dataclasses.replace(_facts(problem, answer, name), held=held, gradients=gradients, earlier=earlier, inner=form.inner)
     log.info("%s", plan)
     return Written(plan, forward, backward)
 
 
 def check(
-    joint: fx.GraphModule, problem: Problem, ends: Ends, graphs: tuple[fx.GraphModule, fx.GraphModule | None], allowed: int
+    joint: fx.GraphModule,
+    problem: Problem,
+    ends: Ends,
+    graphs: tuple[fx.GraphModule, fx.GraphModule | None],
+    allowed: int,
+    count: Callable[..., int] = peak,
 ) -> None:
     """Raises `Unsound` unless the graphs compute what the joint graph computes, within these bytes."""
     forward, backward = (None if graph is None else graph.graph for graph in graphs)
     Checker(joint.graph, problem.forward, (ends.forward, ends.backward), ends.forward_descriptions).check(forward, backward)
-    found = problem.resident_bytes() + peak(forward, backward, problem.device, ends.forward_descriptions)
+    found = problem.resident_bytes() + count(forward, backward, problem.device, ends.forward_descriptions)
     if found > allowed:
         raise Unsound(f"the written graphs take {found} bytes, the plan {allowed}")
 
