@@ -402,7 +402,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def peak(
-    forward: fx.Graph, backward: fx.Graph | None, device: torch.device, descriptions: Sequence[Any], kind: type[Live] | None = None
+    forward: fx.Graph, backward: fx.Graph | None, device: torch.device, descriptions: Sequence[Any], kind: Callable[[torch.device], Live] | None = None
 ) -> int:
     """The most bytes at once that the graphs make on the device, each value until its last use; without inputs of the step, with gradients.
 
@@ -439,12 +439,20 @@ class Live:
         for place, nodes in enumerate(moments):
             last |= {storage: place for node in nodes for value in _uses(node) for storage in storages[value]}
         for place, nodes in enumerate(moments):
+            self._begin(nodes, storages)
             for node in nodes:
                 for storage in storages[node]:
                     self._make(storage, node)
             gone = {s for node in nodes for value in _uses(node) for s in storages[value] if last[s] == place and s not in held}
-            self.now -= sum(self.bytes.pop(storage, 0) for storage in gone)
+            self._end(gone)
         return storages
+
+    def _begin(self, nodes: list[fx.Node], storages: dict[fx.Node, set[Any]]) -> None:
+        """Before the nodes run at once."""
+
+    def _end(self, gone: set[Any]) -> None:
+        """After nodes have run that are the last users of these storages."""
+        self.now -= sum(self.bytes.pop(storage, 0) for storage in gone)
 
     def _moments(self, graph: fx.Graph) -> list[list[fx.Node]]:
         """The nodes that run at once."""

@@ -1,9 +1,10 @@
 """Written graphs compiled by Inductor: `options={"inner": "inductor"}`.
 
 The plan is one of kernels (`fusion`). Each run of a kernel is written as its operators, with its own copies of those that are inlined in it, and is
-marked with the number of the run; a result that crosses runs goes through `lmsc::store`. Inductor is held to that: what goes through `lmsc::store` is
-stored, operators of different runs are not fused, and the order is that of the graph. So the bytes of a plan are those of the compiled graphs, but
-for kernels that write over an operand, which need less.
+marked with the number of the run; a result that crosses runs goes through `lmsc::store`. Successive runs whose bytes at once are within the plan's
+peak are a *stretch*. Inductor is held to that: it computes what goes through `lmsc::store` once, fuses nothing of two stretches, and keeps the order of
+the graph. So the bytes of a plan are those of the compiled graphs, but for kernels that write over an operand, and results that stay within a
+stretch: these need less.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import torch
 from torch import fx
 from torch._functorch import config as functorch_config
 from torch._functorch.partitioners import _extract_fwd_bwd_outputs, min_cut_rematerialization_partition
+from torch._inductor import ir
 from torch._inductor.choices import InductorChoices
 from torch._inductor.codegen.cpp import CppScheduling
 from torch._inductor.compile_fx import compile_fx, compile_fx_inner
@@ -32,7 +34,7 @@ from torch._inductor.virtualized import V
 from ..._lmsc import Error
 from .check import Live, Unsound, peak
 from .costs import bytes_of, tensors
-from .fusion import FusedProblem, source
+from .fusion import FusedProblem, kind, source
 from .planning import Form, Written
 from .problem import is_collective, is_view
 from .write import Ends, Writer
@@ -44,10 +46,11 @@ _SETTINGS = {
     "allow_buffer_reuse": False,
     "comprehensive_padding": False,
     "combo_kernels": False,
+    "layout_optimization": False,
 }
 
-#: The key of a node's `meta` that tells the run it is of.
-RUN = "lmsc_run"
+#: The keys of a node's `meta` that tell the number of its run, and of the stretch of runs in which Inductor is free.
+RUN, STRETCH = "lmsc_run", "lmsc_stretch"
 
 STORE = torch.ops.lmsc.store.default
 
@@ -108,6 +111,14 @@ class FusedWriter(Writer):
         self.local[node] = self._copy(node, where)
         return self.local[node]
 
+    def write(self) -> tuple[fx.GraphModule, fx.GraphModule]:
+        forward, backward = super().write()
+        graphs = forward.graph, backward.graph if self.ends.backward else None
+        facts = self.problem.device, self.ends.forward_descriptions
+        limit = peak(*graphs, *facts, LiveRuns)
+        peak(*graphs, *facts, functools.partial(Stretches, limit=limit))
+        return forward, backward
+
     def bring(self, node: fx.Node) -> fx.Node:
         written = super().bring(node)
         if written is not node:
@@ -136,23 +147,24 @@ class FusedWriter(Writer):
 # The bytes.
 
 
-class LiveKernels(Live):
-    """The storages that are live while runs of kernels follow one another: all that a run loads and stores is there at once."""
+class LiveRuns(Live):
+    """The storages that are live while runs follow one another: all that a run loads and stores is there at once."""
+
+    #: The key of the number of what runs at once.
+    key = RUN
 
     def _moments(self, graph: fx.Graph) -> list[list[fx.Node]]:
-        """The nodes of each run. What has no number is of the run before it."""
+        """The nodes of each number. What has none is of the run before it."""
         found: list[list[fx.Node]] = [[]]
-        self.place: dict[fx.Node, int] = {}
         latest = None
         for node in graph.nodes:
-            number = node.meta.get(RUN, latest)
+            number = node.meta.get(self.key, latest)
             if number != latest:
                 if latest is not None and number < latest:
                     raise Unsound(f"`{node.name}` is not written with the others of its run")
                 latest = number
                 found.append([])
             found[-1].append(node)
-            self.place[node] = len(found)
         return found
 
     def _storages(self, graph: fx.Graph, saved: Sequence[set[Any]]) -> dict[fx.Node, set[Any]]:
@@ -166,10 +178,10 @@ class LiveKernels(Live):
                 storages[node] = set()  # The kernel does not store it, but for what the next node says.
             else:
                 storages[node] = self._of(node, storages, inputs)
-        self._moments(graph)
         for node in graph.nodes:
             for operand in map(_base, node.all_input_nodes):
-                if RUN in operand.meta and not storages[operand] and self.place[operand] != self.place[node] and self._has_bytes(operand):
+                inner = RUN in operand.meta and not storages[operand] and self._has_bytes(operand)
+                if inner and not is_view(node) and operand.meta[RUN] != node.meta.get(RUN):
                     raise Unsound(f"`{node.name}` reads `{operand.name}`, which its kernel does not store")
         return storages
 
@@ -186,38 +198,97 @@ def _base(node: fx.Node) -> fx.Node:
     return node
 
 
+class LiveStretches(LiveRuns):
+    """As `LiveRuns`, of stretches: all that the runs of a stretch load and store is there at once."""
+
+    key = STRETCH
+
+
+class Stretches(LiveRuns):
+    """Joins successive runs of generated kernels to stretches, as long as their bytes at once are within the limit: in these Inductor is free."""
+
+    def __init__(self, device: torch.device, limit: int):
+        super().__init__(device)
+        self.limit, self.number = limit, 0
+        self.waiting: set[Any] = set()
+        self.joins = False
+
+    def _begin(self, nodes: list[fx.Node], storages: dict[fx.Node, set[Any]]) -> None:
+        makes = {s for node in nodes for s in storages[node] if s[0] is node and s not in self.bytes}
+        generated = not any(node.op != "call_function" or RUN in node.meta and node.target is not STORE and _is_called(node) for node in nodes)
+        fits = self.now + sum(bytes_of(_value(storage)) for storage in makes) <= self.limit
+        if not (self.joins and generated and fits):
+            super()._end(self.waiting)
+            self.waiting = set()
+            self.number += 1
+        self.joins = generated
+        for node in nodes:
+            if RUN in node.meta:
+                node.meta[STRETCH] = self.number
+
+    def _end(self, gone: set[Any]) -> None:
+        self.waiting |= gone
+
+
+def _is_called(node: fx.Node) -> bool:
+    """Whether Inductor calls the operator as it is, or may do so."""
+    return node.target is not operator.getitem and kind(node) == "alone"
+
+
+def _value(storage: tuple[fx.Node, Any]) -> torch.Tensor:
+    value = storage[0].meta["val"]
+    for place in storage[1]:
+        value = value[place]
+    return value
+
+
 def _peak(forward: fx.Graph, backward: fx.Graph | None, device: torch.device, descriptions: Sequence[Any]) -> int:
-    return peak(forward, backward, device, descriptions, LiveKernels)
+    return peak(forward, backward, device, descriptions, LiveStretches)
 
 
 # Inductor.
 
 
-class _OneRun(InductorChoices):
-    """Fuses operators of one run, and none of two."""
+class _OneStretch(InductorChoices):
+    """Fuses operators of one stretch, and none of two."""
 
     @staticmethod
     def can_fuse(scheduler: Any, node1: Any, node2: Any, shared_data_score: int) -> bool:
-        return len(_runs(node1) | _runs(node2)) < 2 and InductorChoices.can_fuse(scheduler, node1, node2, shared_data_score)
+        return len(_stretches(node1) | _stretches(node2)) < 2 and InductorChoices.can_fuse(scheduler, node1, node2, shared_data_score)
 
 
-def _runs(scheduled: Any) -> set[int]:
-    """The runs that a node of Inductor's scheduler is of."""
+def _stretches(scheduled: Any) -> set[int]:
+    """The stretches that a node of Inductor's scheduler is of."""
     origins = (origin for part in scheduled.get_nodes() if part.node is not None for origin in part.node.get_origins())
-    return {origin.meta[RUN] for origin in origins if RUN in origin.meta}
+    return {origin.meta[STRETCH] for origin in origins if STRETCH in origin.meta}
+
+
+def _generate(scheduling: CppScheduling, node: Any) -> None:
+    """Generates the kernel, and ends the function of C++ with the stretch: successive kernels become one function, which has all their buffers at once."""
+    _GENERATE(scheduling, node)
+    nodes = scheduling.scheduler.nodes
+    following = nodes[nodes.index(node) + 1 :][:1] if node in nodes else []
+    if not following or not _stretches(node) & _stretches(following[0]):
+        scheduling._set_flush_status(True)
+
+
+_GENERATE = CppScheduling.codegen_node
 
 
 @register_lowering(STORE, type_promotion_kind=None)
 def _stored(tensor: Any) -> Any:
+    """The tensor, stored as it is in the graph: else Inductor may choose other strides, and copy it where those of the graph are needed."""
     tensor.realize()
+    strides = ir.convert_shape_to_inductor(V.graph.current_node.meta["val"].stride())
+    if ir.is_storage_and_layout(tensor) and isinstance(ir.as_storage_and_layout(tensor, freeze=False)[1], ir.FlexibleLayout):
+        ir.as_storage_and_layout(tensor, exact_strides=strides)
     return tensor
 
 
 @contextlib.contextmanager
 def _held() -> Iterator[None]:
-    """While entered, Inductor keeps to the runs of the graph that it compiles."""
-    # Otherwise the C++ backend makes one function of successive kernels, which has all their buffers at once.
-    with V.set_choices_handler(_OneRun()), mock.patch.object(CppScheduling, "MAX_FUSED_KERNEL_ARGS_NUM", -1):
+    """While entered, Inductor keeps to the stretches of the graph that it compiles."""
+    with V.set_choices_handler(_OneStretch()), mock.patch.object(CppScheduling, "codegen_node", _generate):
         yield
 
 
@@ -243,12 +314,12 @@ class _Partition(CustomPartitionerFn):
             raise NotCompiled("it speaks to other processes")
         written = self.written(graph, ends, Form(functools.partial(FusedProblem, saved=saved), FusedWriter, _peak, "inductor"))
         graphs = written.forward, written.backward
-        runs = [(node.name, node.meta.get(RUN)) for module in graphs for node in module.graph.nodes]
-        self.digest = hashlib.sha256(repr((_SOURCE, runs)).encode()).hexdigest()
+        stretches = [(node.name, node.meta.get(STRETCH)) for module in graphs for node in module.graph.nodes]
+        self.digest = hashlib.sha256(repr((_SOURCE, stretches)).encode()).hexdigest()
         return graphs
 
     def uuid(self) -> str:
-        """The part of the key of Inductor's cache that the text of a graph does not tell: which operators are of one run, and how it is held to that."""
+        """The part of the key of Inductor's cache that the text of a graph does not tell: which operators are of one stretch, and how it is held to that."""
         return self.digest
 
 
