@@ -82,10 +82,14 @@ def kind(node: fx.Node) -> str:
     """`elementwise`, `reduction`, or `alone` for what is a kernel of its own."""
     if not is_overload(node) or changes_operands(node) or is_rng_op(node):
         return "alone"
+    value = node.meta.get("val")
+    if any(map(torch.is_complex, tensors([value, *(o.meta.get("val") for o in node.all_input_nodes)]))):
+        return "alone"  # Inductor generates no kernels for complex numbers.
     if _packet(node) in _REDUCTIONS:
         return "reduction"
-    elementwise = _packet(node) in _ELEMENTWISE or torch.Tag.pointwise in node.target.tags
-    return "elementwise" if elementwise and isinstance(node.meta.get("val"), torch.Tensor) else "alone"
+    if not isinstance(value, torch.Tensor):
+        return "alone"
+    return "elementwise" if _packet(node) in _ELEMENTWISE or torch.Tag.pointwise in node.target.tags else "alone"
 
 
 def _space(node: fx.Node) -> int:

@@ -312,7 +312,7 @@ class _Partition(CustomPartitionerFn):
     def write(self, graph: fx.GraphModule, ends: Ends, saved: Sequence[fx.Node]) -> tuple[fx.GraphModule, fx.GraphModule]:
         if any(map(is_collective, graph.graph.nodes)):
             raise NotCompiled("it speaks to other processes")
-        written = self.written(graph, ends, Form(functools.partial(FusedProblem, saved=saved), FusedWriter, _peak, "inductor"))
+        written = self.written(graph, ends, Form(functools.partial(FusedProblem, saved=saved), (FusedProblem,) if saved else (), FusedWriter, _peak, "inductor"))
         graphs = written.forward, written.backward
         stretches = [(node.name, node.meta.get(STRETCH)) for module in graphs for node in module.graph.nodes]
         self.digest = hashlib.sha256(repr((_SOURCE, stretches)).encode()).hexdigest()

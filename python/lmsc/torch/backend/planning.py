@@ -7,7 +7,8 @@ import dataclasses
 import functools
 import json
 import logging
-from collections.abc import Callable, Set
+import math
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,6 +140,8 @@ class Form:
     """What the operators of a problem are: how a graph becomes a problem, how a plan is written, and how the bytes of written graphs are counted."""
 
     problem: Callable[..., Problem] = Problem
+    #: Further problems of the same graph, which are planned where the plan of the first one costs time, or there is none.
+    others: tuple[Callable[..., Problem], ...] = ()
     writer: Callable[..., Writer] = Writer
     peak: Callable[..., int] = peak
     inner: str = "eager"
@@ -166,14 +169,15 @@ def planned(
     drop_unread_arguments(joint.graph)
     joint.graph.eliminate_dead_code()
     target = options.machine(device_of(joint.graph))
-    problem = form.problem(joint.graph, ends.forward, ends.forward_descriptions, target, lasting)
+    facts = joint.graph, ends.forward, ends.forward_descriptions, target, lasting
+    problem = form.problem(*facts)
     agreement = ranks.agreed(problem, options, name, earlier if options.of_the_machine else 0)
     earlier = agreement.earlier
-    ask = functools.partial(_ask if ends.backward else _ask_at_least, problem, name=name, earlier=earlier)
+    ask = functools.partial(_ask if ends.backward else _ask_at_least, name=name, earlier=earlier)
     if problem.collectives:
-        answer, named = agreement.asked(ask, options)
+        answer, named = agreement.asked(functools.partial(ask, problem), options)
     else:
-        answer, named = _asked_again(problem, options, ask)
+        problem, answer, named = _best(problem, (other(*facts) for other in form.others), options, ask)
     agreement.settle(problem, answer)
     forward, backward = form.writer(joint, problem, answer["plan"], named, ends).write()
     has_backward = bool(ends.backward)
@@ -200,6 +204,33 @@ def check(
     found = problem.resident_bytes() + count(forward, backward, problem.device, ends.forward_descriptions)
     if found > allowed:
         raise Unsound(f"the written graphs take {found} bytes, the plan {allowed}")
+
+
+def _best(
+    problem: Problem, others: Iterable[Problem], options: Options, ask: Callable[..., Any]
+) -> tuple[Problem, dict[str, Any], list[int]]:
+    """The problem whose plan takes the least time, its answer, and the storages of its tensors. The others keep within the bytes of the first."""
+    found: list[tuple[Problem, dict[str, Any], list[int]]] = []
+    refused: list[Refusal] = []
+    try:
+        answer, named = _asked_again(problem, options, functools.partial(ask, problem))
+        found.append((problem, answer, named))
+        if options.budget.endswith("slower") or options.budget != "smallest" and answer["makespan_ns"] <= answer["compute_ns"]:
+            return found[0]
+        bytes_ = answer["budget_bytes"]
+    except Refusal as refusal:
+        refused.append(refusal)
+        bytes_ = refusal.budget
+    same = dataclasses.replace(options, budget=f"{bytes_}B") if options.budget.endswith("x") and bytes_ is not None else options
+    for other in others:
+        try:
+            found.append((other, *_asked_again(other, same, functools.partial(ask, other))))
+        except Refusal as refusal:
+            refused.append(refusal)
+    if not found:
+        raise min(refused, key=lambda refusal: refusal.smallest_budget or math.inf)
+    best = min(found, key=lambda one: _cost(one[1], options))
+    return best[0], best[1] | {"as_it_is_bytes": found[0][1]["as_it_is_bytes"]}, best[2]
 
 
 def _asked_again(problem: Problem, options: Options, ask: Any) -> tuple[dict[str, Any], list[int]]:
