@@ -312,6 +312,8 @@ class _Partition(CustomPartitionerFn):
     def write(self, graph: fx.GraphModule, ends: Ends, saved: Sequence[fx.Node]) -> tuple[fx.GraphModule, fx.GraphModule]:
         if any(map(is_collective, graph.graph.nodes)):
             raise NotCompiled("it speaks to other processes")
+        if any(isinstance(getattr(graph, str(node.target), None), fx.GraphModule) for node in graph.graph.find_nodes(op="get_attr")):
+            raise NotCompiled("it has graphs within")
         written = self.written(graph, ends, Form(functools.partial(FusedProblem, saved=saved), (FusedProblem,) if saved else (), FusedWriter, _peak, "inductor"))
         graphs = written.forward, written.backward
         stretches = [(node.name, node.meta.get(STRETCH)) for module in graphs for node in module.graph.nodes]
@@ -321,6 +323,10 @@ class _Partition(CustomPartitionerFn):
     def uuid(self) -> str:
         """The part of the key of Inductor's cache that the text of a graph does not tell: which operators are of one stretch, and how it is held to that."""
         return self.digest
+
+    def __reduce__(self) -> Any:
+        """Inductor also puts its settings into the key, of which this is one."""
+        return str, (self.digest,)
 
 
 _SOURCE = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
@@ -346,8 +352,6 @@ def compiled(graph: fx.GraphModule, inputs: Sequence[Any], written: Callable[[fx
     Raises:
         NotCompiled: Inductor cannot; the graph is as it was.
     """
-    if any(isinstance(getattr(graph, str(node.target), None), fx.GraphModule) for node in graph.graph.find_nodes(op="get_attr")):
-        raise NotCompiled("it has graphs within")
     partition = _Partition(written)
 
     def inner(module: fx.GraphModule, examples: Sequence[Any], **kwargs: Any) -> Any:
