@@ -360,9 +360,9 @@ def compiled(graph: fx.GraphModule, inputs: Sequence[Any], written: Callable[[fx
         with _held():
             return compile_fx_inner(module, examples, **kwargs)
 
-    own = fx.GraphModule(graph, fx.Graph())
-    own.graph.output(own.graph.graph_copy(graph.graph, {})).meta = next(iter(graph.graph.find_nodes(op="output"))).meta.copy()
-    own.recompile()
+    copied = fx.Graph()
+    copied.output(copied.graph_copy(graph.graph, {})).meta = next(iter(graph.graph.find_nodes(op="output"))).meta.copy()
+    own = fx.GraphModule(graph, copied)
     own.meta = graph.meta.copy()
     try:
         # AOTAutograd's own cache would answer without a plan.
