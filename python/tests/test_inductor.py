@@ -115,7 +115,8 @@ COMPILED = {"dropout": MODELS["dropout"], "views": views, "cnn": small_cnn, "gpt
 @pytest.mark.parametrize("name", list(MODELS | COMPILED) if THOROUGH else ["dropout", "views"])
 def test_losses_are_those_of_plain_inductor_within_the_planned_bytes(name: str, made: list[Any]) -> None:
     model = (MODELS | COMPILED)[name]()
-    want = train(model, compiled(model, "inductor"))
+    # PyTorch's own partitioner computes the counter of `views` again from the one that has advanced, so plain Inductor's gradients are wrong there.
+    want = train(model, (lambda module: module) if name == "views" else compiled(model, "inductor"))
     found = within(model, "0.7x")
     assert losses_differ(want[0], found[0]) < 1e-6
     assert made and all(plan.inner == "inductor" for plan in made)
