@@ -23,7 +23,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from ..._lmsc import Error
 from .check import Unsound
-from .planning import Options, Plan, Written, log, planned, size
+from .planning import Form, Options, Plan, Written, log, planned, size
 from .steps import Share, Step, step_of
 from .write import Ends
 
@@ -79,15 +79,28 @@ class _Compilation:
     def compiled(self, graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         nodes = zip(graph.graph.find_nodes(op="placeholder"), inputs, strict=False)
         self.lasting = {place: value for place, (node, value) in enumerate(nodes) if _is_of_a_module(node)}
-        how = aot_autograd(
-            fw_compiler=self._run, bw_compiler=self._run, inference_compiler=self._inference, partition_fn=self._partition
-        )
         places = list(self.lasting)
         try:
-            return self._noting(how(graph, inputs), places)
+            return self._noting(self._compiled(graph, inputs), places)
         finally:
             # The graph may outlive the model.
             self.lasting = {}
+
+    def _compiled(self, graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        if self.options.inner == "inductor":
+            from . import inductor  # It loads Inductor.
+
+            try:
+                run = inductor.compiled(graph, inputs, self._written)
+                run._lmsc_step = self.step
+                return run
+            except inductor.NotCompiled as reason:
+                log.warning("%s is not compiled by Inductor, but run by PyTorch's own operators: %s", self._name(), reason)
+            self.plans.clear()
+        how = aot_autograd(
+            fw_compiler=self._run, bw_compiler=self._run, inference_compiler=self._inference, partition_fn=self._partition
+        )
+        return how(graph, inputs)
 
     def _noting(self, run: Callable[..., Any], places: list[int]) -> Callable[..., Any]:
         """The function, which notes the parameters and buffers that it gets at these places: Dynamo runs one graph for all modules of the same code."""
@@ -120,13 +133,16 @@ class _Compilation:
         written = self._written(graph, Ends(outputs, [], [None] * len(outputs), []))
         return self._run(written.forward, inputs)
 
-    def _written(self, graph: fx.GraphModule, ends: Ends) -> Written:
+    def _name(self) -> str:
+        return f"graph {torch._guards.CompileContext.current_compile_id() or len(self.plans)}"
+
+    def _written(self, graph: fx.GraphModule, ends: Ends, form: Form = Form()) -> Written:  # noqa: B008 (it is frozen)
         """The graphs of a plan that keeps within what the other graphs of the step leave of the budget."""
         compile_id = torch._guards.CompileContext.current_compile_id()
         frame = compile_id.frame_id if compile_id else None
         storages = {value.untyped_storage()._cdata: value.untyped_storage().nbytes() for value in self.lasting.values() if _has_storage(value)}
         earlier = self.step.held_before(frame, storages)
-        written = planned(graph, ends, self.options, f"graph {compile_id or len(self.plans)}", self.lasting.keys(), earlier)
+        written = planned(graph, ends, self.options, self._name(), self.lasting.keys(), earlier, form)
         self._keep(written.plan)
         plan = written.plan
         self.step.add(frame, plan, Share(plan.name, plan.peak, plan.as_it_is, plan.held, plan.gradients, storages))

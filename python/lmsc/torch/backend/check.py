@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import collections
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -297,6 +297,7 @@ class Checker:
         special = {
             torch.ops.lmsc.offload.default: self._leaves,
             torch.ops.lmsc.reload.default: self._returns,
+            torch.ops.lmsc.store.default: lambda walk, node: walk.read(node.args[0]),
             run_with_rng_state: self._draws_again,
         }.get(node.target)
         if special is not None:
@@ -400,12 +401,14 @@ def _alike(one: Any, other: Any) -> bool:
 # The bytes.
 
 
-def peak(forward: fx.Graph, backward: fx.Graph | None, device: torch.device, descriptions: Sequence[Any]) -> int:
+def peak(
+    forward: fx.Graph, backward: fx.Graph | None, device: torch.device, descriptions: Sequence[Any], kind: Callable[[torch.device], Live] | None = None
+) -> int:
     """The most bytes at once that the graphs make on the device, each value until its last use; without inputs of the step, with gradients.
 
-    `descriptions` are those of the forward outputs: new values of inputs end with the forward pass.
+    `descriptions` are those of the forward outputs: new values of inputs end with the forward pass. `kind` counts.
     """
-    live = _Live(device)
+    live = (kind or Live)(device)
     if backward is None:
         live.run(forward, [], [])
         return live.most
@@ -418,7 +421,7 @@ def peak(forward: fx.Graph, backward: fx.Graph | None, device: torch.device, des
     return live.most
 
 
-class _Live:
+class Live:
     """The storages that are live, each named by the node that makes it and its place among the node's results."""
 
     def __init__(self, device: torch.device):
@@ -434,36 +437,53 @@ class _Live:
         storages = self._storages(graph, saved)
         held = {s for value in (*_results(graph), *kept) if isinstance(value, fx.Node) for s in storages[value]}
         held -= {s for value in ending if isinstance(value, fx.Node) for s in storages[value]}
-        last: dict[Any, fx.Node] = {}
-        for node in graph.nodes:
-            last |= {storage: node for value in _uses(node) for storage in storages[value]}
-        for node in graph.nodes:
-            for storage in storages[node]:
-                self._make(storage, node)
-            gone = {s for value in _uses(node) for s in storages[value] if last[s] is node and s not in held}
-            self.now -= sum(self.bytes.pop(storage, 0) for storage in gone)
+        moments = self._moments(graph)
+        last: dict[Any, int] = {}
+        for place, nodes in enumerate(moments):
+            last |= {storage: place for node in nodes for value in _uses(node) for storage in storages[value]}
+        for place, nodes in enumerate(moments):
+            self._begin(nodes, storages)
+            for node in nodes:
+                for storage in storages[node]:
+                    self._make(storage, node)
+            gone = {s for node in nodes for value in _uses(node) for s in storages[value] if last[s] == place and s not in held}
+            self._end(gone)
         return storages
+
+    def _begin(self, nodes: list[fx.Node], storages: dict[fx.Node, set[Any]]) -> None:
+        """Before the nodes run at once."""
+
+    def _end(self, gone: set[Any]) -> None:
+        """After nodes have run that are the last users of these storages."""
+        self.now -= sum(self.bytes.pop(storage, 0) for storage in gone)
+
+    def _moments(self, graph: fx.Graph) -> list[list[fx.Node]]:
+        """The nodes that run at once."""
+        return [[node] for node in graph.nodes]
 
     def _storages(self, graph: fx.Graph, saved: Sequence[set[Any]]) -> dict[fx.Node, set[Any]]:
         storages: dict[fx.Node, set[Any]] = {}
         inputs = iter(saved)
         for node in graph.nodes:
-            if node.op == "placeholder":
-                storages[node] = next(inputs, {(node, ())} if "tangents" in str(node.target) else set())
-            elif node.op == "output":
-                storages[node] = set()
-            elif node.target in (torch.ops.lmsc.offload.default, torch.ops.lmsc.leave.default):  # Memory of the host, on the processor, too.
-                storages[node] = set()
-            elif node.op == "call_function" and (_shares_memory(node.target) or _written_to(node)) and isinstance(node.args[0], fx.Node):
-                storages[node] = storages[node.args[0]]
-            elif node.op == "call_function" and node.target is operator.getitem:
-                whole, place = _path(node)
-                storages[node] = {s for s in storages[whole] if s[0] is not whole or s[1][: len(place)] == place}
-            else:
-                found, _ = tree_flatten_with_path(node.meta.get("val"))
-                places = ((tuple(getattr(key, "idx", None) for key in path), leaf) for path, leaf in found)
-                storages[node] = {(node, place) for place, leaf in places if self._counts(leaf)}
+            storages[node] = self._of(node, storages, inputs)
         return storages
+
+    def _of(self, node: fx.Node, storages: dict[fx.Node, set[Any]], inputs: Iterator[set[Any]]) -> set[Any]:
+        """The storages of the node's result."""
+        if node.op == "placeholder":
+            return next(inputs, {(node, ())} if "tangents" in str(node.target) else set())
+        if node.op == "output":
+            return set()
+        if node.target in (torch.ops.lmsc.offload.default, torch.ops.lmsc.leave.default):  # Memory of the host, on the processor, too.
+            return set()
+        if node.op == "call_function" and (_shares_memory(node.target) or _written_to(node)) and isinstance(node.args[0], fx.Node):
+            return storages[node.args[0]]
+        if node.op == "call_function" and node.target is operator.getitem:
+            whole, place = _path(node)
+            return {s for s in storages[whole] if s[0] is not whole or s[1][: len(place)] == place}
+        found, _ = tree_flatten_with_path(node.meta.get("val"))
+        places = ((tuple(getattr(key, "idx", None) for key in path), leaf) for path, leaf in found)
+        return {(node, place) for place, leaf in places if self._counts(leaf)}
 
     def _counts(self, value: Any) -> bool:
         return isinstance(value, torch.Tensor) and value.device.type == self.device.type

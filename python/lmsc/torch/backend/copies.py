@@ -1,4 +1,5 @@
-"""Operators that copy a tensor to the host and back: what a written graph calls where its plan says that a tensor leaves.
+"""Operators of written graphs that no step has: a tensor is copied to the host and back where its plan says that it leaves, and a graph of kernels
+says which results are stored.
 
 On the processor both are copies within the same memory: nothing is saved there, but the graph, its order and the life of each tensor are
 those of a device. On an accelerator a copy goes through pinned memory on the stream that computes, so it needs no further event.
@@ -52,6 +53,12 @@ def reload(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     return torch.empty_like(tensor, device=device).copy_(tensor, non_blocking=tensor.is_pinned())
 
 
+@torch.library.custom_op("lmsc::store", mutates_args=())
+def store(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor. A compiler that computes several operators in one kernel stores it there."""
+    return tensor.clone()
+
+
 @offload.register_fake
 def _(tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(tensor, device="cpu")
@@ -70,8 +77,8 @@ def leave(tensor: torch.Tensor, held: int) -> torch.Tensor:
     return host
 
 
-@torch.library.custom_op("lmsc::store", mutates_args=("host",))
-def store(tensor: torch.Tensor, host: torch.Tensor) -> None:
+@torch.library.custom_op("lmsc::keep", mutates_args=("host",))
+def keep(tensor: torch.Tensor, host: torch.Tensor) -> None:
     """Writes the tensor into the memory of the host where it is from step to step."""
     host.copy_(tensor, non_blocking=host.is_pinned())
 
@@ -87,7 +94,7 @@ def _(tensor: torch.Tensor, held: int) -> torch.Tensor:
     return torch.empty_like(tensor, device="cpu")
 
 
-@store.register_fake
+@keep.register_fake
 def _(tensor: torch.Tensor, host: torch.Tensor) -> None:
     return None
 
@@ -95,3 +102,8 @@ def _(tensor: torch.Tensor, host: torch.Tensor) -> None:
 @update.register_fake
 def _(weights: list[torch.Tensor], gradients: list[torch.Tensor], state: list[torch.Tensor], of: int) -> None:
     return None
+
+
+@store.register_fake
+def _(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(tensor)

@@ -98,12 +98,16 @@ class Target:
 
     def seconds(self, node: fx.Node, moved_bytes: int) -> float:
         """The time of the node, which reads and writes this number of bytes."""
+        return self.seconds_of(flop(node), moved_bytes, node)
+
+    def seconds_of(self, work: float, moved_bytes: int, node: fx.Node) -> float:
+        """The time of this number of FLOP, of the node's type of numbers, and of this number of bytes."""
         compute = self.facts["compute"]
         results = tensors(node.meta.get("val"))
         dtype = str(results[0].dtype).removeprefix("torch.") if results else "float32"
         rates = compute["flops_per_second"]
         rate = rates.get(dtype, rates["float32"])
-        roof = max(flop(node) / rate, moved_bytes / compute["memory_bytes_per_second"])
+        roof = max(work / rate, moved_bytes / compute["memory_bytes_per_second"])
         return roof + compute["launch_nanos"] * 1e-9
 
     def collective_seconds(self, device: torch.device, moved_bytes: int, ranks: Sequence[int]) -> float:

@@ -7,8 +7,9 @@ import dataclasses
 import functools
 import json
 import logging
+import math
 import os
-from collections.abc import Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,8 +59,8 @@ class Options:
         unknown = sorted(set(given) - set(cls.__dataclass_fields__))
         if unknown:
             raise InputError(f"option {unknown[0]!r}: the backend takes {', '.join(cls.__dataclass_fields__)}")
-        if given.get("inner", "eager") != "eager":
-            raise InputError(f'option inner={given["inner"]!r}: written graphs are run by "eager"')
+        if given.get("inner", "eager") not in ("eager", "inductor"):
+            raise InputError(f'option inner={given["inner"]!r}: written graphs are run by "eager" or compiled by "inductor"')
         effort = given.get("effort", 20)
         if not isinstance(effort, int) or isinstance(effort, bool) or not 0 <= effort < 1 << 32:
             raise InputError(f"option effort={effort!r}: an effort is a whole number of percent")
@@ -102,6 +103,7 @@ class Plan:
     #: The bytes of the budget that earlier graphs of the step hold.
     earlier: int = 0
     symbolic: bool = False
+    inner: str = "eager"
 
     def __str__(self) -> str:
         """One line."""
@@ -110,8 +112,9 @@ class Plan:
         slower = 100 * (self.seconds / self.seconds_as_it_is - 1) if self.seconds_as_it_is else 0.0
         earlier = f" beside {size(self.earlier)} that earlier graphs of the step hold" if self.earlier else ""
         sizes = "; for the first sizes only" if self.symbolic else ""
+        operators = "operators" if self.inner == "eager" else f"kernels of {self.inner.capitalize()}"
         return (
-            f"{self.name}: {self.operators} operators within {size(self.budget)}{earlier}, as they are {size(self.as_it_is)}: planned peak "
+            f"{self.name}: {self.operators} {operators} within {size(self.budget)}{earlier}, as they are {size(self.as_it_is)}: planned peak "
             f"{size(self.peak)}, of which {size(self.resident)} are parameters and inputs; {copies}, {again}; modelled {slower:.1f} % "
             f"slower on {self.target}{sizes}"
         )
@@ -147,7 +150,27 @@ class Written:
     backward: fx.GraphModule
 
 
-def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str, lasting: Set[int] = frozenset(), earlier: int = 0) -> Written:
+@dataclass(frozen=True)
+class Form:
+    """What the operators of a problem are: how a graph becomes a problem, how a plan is written, and how the bytes of written graphs are counted."""
+
+    problem: Callable[..., Problem] = Problem
+    #: Further problems of the same graph, which are planned where the plan of the first one costs time, or there is none.
+    others: tuple[Callable[..., Problem], ...] = ()
+    writer: Callable[..., Writer] = Writer
+    peak: Callable[..., int] = peak
+    inner: str = "eager"
+
+
+def planned(
+    joint: fx.GraphModule,
+    ends: Ends,
+    options: Options,
+    name: str,
+    lasting: Set[int] = frozenset(),
+    earlier: int = 0,
+    form: Form = Form(),  # noqa: B008 (it is frozen)
+) -> Written:
     """The graphs that compute what the joint graph computes, within the budget; checked.
 
     `lasting`: as of `Problem`. `earlier`: the bytes that earlier graphs of the step hold; they count if the budget is one of the machine.
@@ -161,35 +184,68 @@ def planned(joint: fx.GraphModule, ends: Ends, options: Options, name: str, last
     drop_unread_arguments(joint.graph)
     joint.graph.eliminate_dead_code()
     target = options.machine(device_of(joint.graph))
-    problem = Problem(joint.graph, ends.forward, ends.forward_descriptions, target, lasting)
+    facts = joint.graph, ends.forward, ends.forward_descriptions, target, lasting
+    problem = form.problem(*facts)
     agreement = ranks.agreed(problem, options, name, earlier if options.of_the_machine else 0)
     earlier = agreement.earlier
-    ask = functools.partial(_ask if ends.backward else _ask_at_least, problem, name=name, earlier=earlier)
+    ask = functools.partial(_ask if ends.backward else _ask_at_least, name=name, earlier=earlier)
     if problem.collectives:
-        answer, named = agreement.asked(ask, options)
+        answer, named = agreement.asked(functools.partial(ask, problem), options)
     else:
-        answer, named = _asked_again(problem, options, ask)
+        problem, answer, named = _best(problem, (other(*facts) for other in form.others), options, ask)
     agreement.settle(problem, answer)
-    forward, backward = Writer(joint, problem, answer["plan"], named, ends).write()
+    forward, backward = form.writer(joint, problem, answer["plan"], named, ends).write()
     has_backward = bool(ends.backward)
-    check(joint, problem, ends, (forward, backward if has_backward else None), answer["peak_bytes"])
+    check(joint, problem, ends, (forward, backward if has_backward else None), answer["peak_bytes"], form.peak)
     agreement.confirm(forward.graph, backward.graph)
     held = _bytes_held(forward.graph, problem) if has_backward else 0
     gradients = sum(problem.bytes[s] for s in {problem.storage[node] for node in ends.backward if node in problem.storage})
-    plan = dataclasses.replace(_facts(problem, answer, name), held=held, gradients=gradients, earlier=earlier)
+    plan = dataclasses.replace(_facts(problem, answer, name), held=held, gradients=gradients, earlier=earlier, inner=form.inner)
     log.info("%s", plan)
     return Written(plan, forward, backward)
 
 
 def check(
-    joint: fx.GraphModule, problem: Problem, ends: Ends, graphs: tuple[fx.GraphModule, fx.GraphModule | None], allowed: int
+    joint: fx.GraphModule,
+    problem: Problem,
+    ends: Ends,
+    graphs: tuple[fx.GraphModule, fx.GraphModule | None],
+    allowed: int,
+    count: Callable[..., int] = peak,
 ) -> None:
     """Raises `Unsound` unless the graphs compute what the joint graph computes, within these bytes."""
     forward, backward = (None if graph is None else graph.graph for graph in graphs)
     Checker(joint.graph, problem.forward, (ends.forward, ends.backward), ends.forward_descriptions).check(forward, backward)
-    found = problem.resident_bytes() + peak(forward, backward, problem.device, ends.forward_descriptions)
+    found = problem.resident_bytes() + count(forward, backward, problem.device, ends.forward_descriptions)
     if found > allowed:
         raise Unsound(f"the written graphs take {found} bytes, the plan {allowed}")
+
+
+def _best(
+    problem: Problem, others: Iterable[Problem], options: Options, ask: Callable[..., Any]
+) -> tuple[Problem, dict[str, Any], list[int]]:
+    """The problem whose plan takes the least time, its answer, and the storages of its tensors. The others keep within the bytes of the first."""
+    found: list[tuple[Problem, dict[str, Any], list[int]]] = []
+    refused: list[Refusal] = []
+    try:
+        answer, named = _asked_again(problem, options, functools.partial(ask, problem))
+        found.append((problem, answer, named))
+        if options.budget.endswith("slower") or options.budget != "smallest" and answer["makespan_ns"] <= answer["compute_ns"]:
+            return found[0]
+        bytes_ = answer["budget_bytes"]
+    except Refusal as refusal:
+        refused.append(refusal)
+        bytes_ = refusal.budget
+    same = dataclasses.replace(options, budget=f"{bytes_}B") if options.budget.endswith("x") and bytes_ is not None else options
+    for other in others:
+        try:
+            found.append((other, *_asked_again(other, same, functools.partial(ask, other))))
+        except Refusal as refusal:
+            refused.append(refusal)
+    if not found:
+        raise min(refused, key=lambda refusal: refusal.smallest_budget or math.inf)
+    best = min(found, key=lambda one: _cost(one[1], options))
+    return best[0], best[1] | {"as_it_is_bytes": found[0][1]["as_it_is_bytes"]}, best[2]
 
 
 def _asked_again(problem: Problem, options: Options, ask: Any) -> tuple[dict[str, Any], list[int]]:

@@ -335,11 +335,15 @@ class Problem:
             nodes = [node for node in order if computes(node) and (node not in self.forward) == phase]
             return [op for node in nodes for op in self._ops(node, phase)]
 
+        return [*of(0), *self._moments(), *of(1)]
+
+    def _moments(self) -> list[Op]:
+        """The end of the forward pass and the start of the backward pass."""
         new_and_old = self._storages([*self.mutated.keys(), *self.mutated.values()])
         old = self._counted(self._storages(self.mutated.values()))
         between = Op("between", None, 0, reads=self._counted(new_and_old), changes=old)
         arriving = self._storages(node for node in self.graph.find_nodes(op="placeholder") if _is_tangent(node))
-        return [*of(0), between, Op("gradients", None, 1, makes=tuple(sorted(arriving))), *of(1)]
+        return [between, Op("gradients", None, 1, makes=tuple(sorted(arriving)))]
 
     def _ops(self, node: fx.Node, phase: int) -> list[Op]:
         """The operator of the node; before a random one, that which keeps the state of its generator."""

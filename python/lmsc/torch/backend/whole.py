@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, fx
 from torch._prims_common import is_non_overlapping_and_dense_or_false
 
-from .check import Checker, Unsound, _Live, _results, _Walk
+from .check import Checker, Live, Unsound, _results, _Walk
 from .costs import Target, bytes_of, tensors
 from .planning import Options, Plan, _ask, _asked_again, _facts, log
 from .problem import _SMALLEST_COPY, Op, Problem, device_of, drop_unread_arguments, is_view, is_wait
@@ -303,7 +303,7 @@ class StepWriter(Writer):
         source = self.device[tensor]
         if tensor in self.rests:
             if changed:
-                self.now.call_function(torch.ops.lmsc.store.default, (source, self.host[tensor])).meta = {"val": None}
+                self.now.call_function(torch.ops.lmsc.keep.default, (source, self.host[tensor])).meta = {"val": None}
         elif changed or tensor not in self.host:
             number = self.problem.owner[self.tensors[tensor]].meta["held"]
             self.host[tensor] = self._transfer(torch.ops.lmsc.leave.default, source, (source, number), torch.device("cpu"))
@@ -345,7 +345,7 @@ class StepChecker(Checker):
     def _run(self, walk: _Walk, node: fx.Node) -> None:
         if node.target is torch.ops.lmsc.leave.default:
             walk.give(node, self._leaves(walk, node))
-        elif node.target is torch.ops.lmsc.store.default:
+        elif node.target is torch.ops.lmsc.keep.default:
             tensor, host = node.args
             if walk.root[host][0] != "host":
                 raise Unsound(f"`{node.name}` stores into `{host.name}`, which does not rest on the host")
@@ -358,7 +358,7 @@ class StepChecker(Checker):
 def peak_of_step(graph: fx.Graph, device: torch.device, variables: Set[str], rests: Set[str]) -> int:
     """The most bytes at once on the device, variables included, without inputs that are none. Those of the names `rests` are on the host."""
     inputs = list(graph.find_nodes(op="placeholder"))
-    live = _Live(device)
+    live = Live(device)
     gone = {node.args[0] for node in graph.nodes if node.target is torch.ops.lmsc.leave.default}
     there = {node for node in inputs if node.name in variables and node.name not in rests}
     live.run(graph, [{(node, ())} if node in there else set() for node in inputs], [], [node for node in there if node not in gone])
