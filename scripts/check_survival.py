@@ -159,9 +159,9 @@ def survived(planned: Path, optimize: Callable[[Model], Model], expected: list[n
     left = json.loads(found.stdout)
     computed = values(optimized)
     if computed is None:
-        failures.append(f"{planned.stem}: what is left does not run")
+        failures.append(f"{planned.stem}: the optimized file does not run")
     elif not all(np.allclose(a, b, rtol=1e-4, atol=1e-5) for a, b in zip(computed, expected, strict=True)):
-        failures.append(f"{planned.stem}: what is left computes something else")
+        failures.append(f"{planned.stem}: the optimized file computes something else")
     if planned.stem == "swaps-ort" and left["gone"]:
         failures.append(f"{planned.stem}: gone are {left['gone']}")
     swaps = f"{left['swap_outs_left'] + left['swap_ins_left']} of {left['swap_outs'] + left['swap_ins']}"
@@ -189,19 +189,19 @@ def table() -> tuple[str, list[str]]:
                 failures += [f"{program}: {what}" for what in said]
                 lines.append(f"| {program} | {' | '.join(cells)} |")
             lines.append("")
-    lines += ["## What does not work", ""]
+    lines += ["## Failures", ""]
     lines += [f"- {failure}" for failure in failures] or ["Nothing."]
     return INTRODUCTION + "\n".join(lines) + "\n", failures
 
 
-INTRODUCTION = f"""# What other programs leave of a plan
+INTRODUCTION = f"""# Plans in files that other programs optimize
 
 Written by `scripts/check-survival --write`: a training step of standard operators (opset {OPSET}) is planned, another program
-optimizes the file, and `lmsc verify --survives` counts what is left. Functions are those that are still called and defined; what
-was inlined is counted as the copies that it left.
+optimizes the file, and `lmsc verify --survives` counts the swaps, recomputed nodes and functions that are
+left. A function counts if it is still called and defined; an inlined one counts by its copies.
 
-Recomputed nodes are pure functions of what their origins read, so every program that looks for common subexpressions makes them
-one with their origins, in either form. A range is copied by a function for tensors of any type, whose last node in the form `ort`
+Recomputed nodes are pure functions of the operands of their origins, so every program that merges common subexpressions merges
+them with their origins, in either form. A range is copied by a function for tensors of any type, whose last node in the form `ort`
 is a Concat of one tensor: programs that inline it may remove that.
 
 """

@@ -379,8 +379,7 @@ fn small_model(family: &str) -> Graph {
     found.unwrap_or_else(|| panic!("there is no small model {family}")).1
 }
 
-/// Consecutive elementwise kernels are one launch with the same bits, for every plan; with `watch` they are
-/// launched one by one.
+/// Consecutive elementwise kernels are one launch with the same bits, for every plan; with `single_kernels` each is a launch.
 #[test]
 fn fused_steps_compute_the_same_bits_in_fewer_launches() {
     let Some((driver, _used)) = driver() else { return };
