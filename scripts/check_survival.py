@@ -1,6 +1,6 @@
-"""What other programs leave of the swaps, recomputed nodes and functions of files that lmsc writes.
+"""The swaps, recomputed nodes and functions of lmsc's files that other programs keep.
 
-Each program optimizes a planned training step in both forms; `lmsc verify --survives` counts what is left. The table is
+Each program optimizes a planned training step in both forms; `lmsc verify --survives` counts the kept ones. The table is
 docs/survival.md: --write writes it, without it the script fails where the table differs from the file. The form `ort` must
 keep every swap of whole tensors in every program, and no result may be other than the original's where the program's output
 can be run.
@@ -107,7 +107,7 @@ def lmsc(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([os.environ["LMSC"], *map(str, arguments)], capture_output=True, text=True, check=False)
 
 
-# What is planned, and by which share of the way from the resident bytes to the peak.
+# The plans, and their budgets as a share of the way from the resident bytes to the peak.
 PLANS = {
     "swaps": (0.8, ["--planner", "swap-only"]),
     "ranges": (0.83, ["--planner", "swap-only", "--ranges", "--addresses", "off"]),
@@ -128,7 +128,7 @@ def planned(folder: Path, original: Path, plan: str, form: str) -> Path:
 
 
 def values(model: Model) -> list[np.ndarray] | None:
-    """What the model computes of numbers that follow from the inputs' positions; nothing where it does not run."""
+    """The model's results for numbers that follow from the inputs' positions; None where it does not run."""
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
