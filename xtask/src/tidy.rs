@@ -1,4 +1,4 @@
-//! The rules that no compiler checks. Each is a function from the tree to messages `path:line: what, remedy`.
+//! The rules that no compiler checks. Each is a function from the tree to messages `path:line: fault, remedy`.
 
 mod constants;
 mod crates;
@@ -15,7 +15,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A rule: what it finds wrong.
+/// A rule: returns its findings.
 type Rule = fn(&Tree) -> Vec<String>;
 
 /// Every rule, in the order in which messages are printed.
@@ -49,7 +49,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<String> {
 
 /// The files of the repository, by their path from its root with `/` between folders.
 ///
-/// Holds what git does not ignore; where git cannot tell, every file outside hidden folders and `target`.
+/// Holds the files that git does not ignore; where git cannot tell, every file outside hidden folders and `target`.
 pub(crate) struct Tree {
     files: BTreeMap<String, File>,
 }
