@@ -1,5 +1,6 @@
 //! The rules that no compiler checks. Each is a function from the tree to messages `path:line: fault, remedy`.
 
+mod comments;
 mod constants;
 mod crates;
 mod files;
@@ -37,6 +38,7 @@ pub(crate) const RULES: &[Rule] = &[
     files::lines_name_no_machine,
     files::chores_have_issues,
     glossary::words_are_those_of_the_glossary,
+    comments::comments_name_their_nouns,
     readme::commands_exist,
     readme::paths_exist,
     workflow::steps_are_those_of_ci,

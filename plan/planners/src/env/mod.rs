@@ -4,6 +4,7 @@
 //! operator is recomputed before the next use, or do nothing. The choices are turned into a plan by the rules of §4.5, and
 //! its rewards are the losses of that plan: their sum is exactly minus the time by which the plan takes longer than the
 //! operators alone.
+//!
 //! # Choices that the paper leaves open
 //!
 //! - *Which tensors.* A tensor is offloaded or removed for one of its [windows](lmsc_schedule::problem::Window), so that algorithms
