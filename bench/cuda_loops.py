@@ -1,4 +1,4 @@
-"""Counts what the loops of kernels are made of, in what nvdisasm writes of a cubin.
+"""Counts the instructions in the loops of kernels, from nvdisasm's output for a cubin.
 
     tail -c +9 KEPT.cubin > image && nvdisasm image > text && python3 bench/cuda_loops.py text [kernel...]
 

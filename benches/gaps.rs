@@ -1,9 +1,9 @@
 //! How far from their bounds the plans of training graphs are, from tight budgets to loose ones.
 //!
-//! `cargo bench --bench gaps` prints a table in Markdown, which stands in `bench/gaps.md`: a line for each graph of full size
-//! under `testdata/models`, at a usual batch, as gradients alone and with the optimizer; and for `swap-only` with ranges of
-//! bytes, also where variables stay on the device, and `auto`, the makespan by the certified bound, at budgets from the floor
-//! (0) to what the step needs as it is (1).
+//! `cargo bench --bench gaps` prints the table of `bench/gaps.md`, in Markdown: a line for each graph of full
+//! size under `testdata/models`, at a usual batch, as gradients alone and with the optimizer; for `swap-only`
+//! with ranges of bytes, also with variables that stay on the device, and for `auto`. A cell is the makespan
+//! divided by the certified bound, at budgets from the floor (0) to the peak of the unchanged step (1).
 //!
 //! `-- WORDS` prints the lines that have all of the words.
 
@@ -32,7 +32,7 @@ const CASES: [(&str, &[(&str, u64)]); 7] = [
     ("unet3d", &[("batch", 2)]),
 ];
 
-/// What is asked of whom.
+/// A planner and its options.
 struct Asked {
     name: &'static str,
     recompute: bool,
@@ -55,7 +55,7 @@ impl std::fmt::Display for Asked {
 /// Budgets, in hundredths of the way from the floor to the peak.
 const SHARES: [u64; 7] = [2, 5, 10, 25, 50, 75, 90];
 
-/// Search by `auto`, in percent of what it does unasked.
+/// Search effort of `auto`, in percent of its default.
 const EFFORT: u32 = 30;
 
 fn main() {
@@ -140,7 +140,7 @@ impl Line {
         budgets.map(|budget| self.ratio(&self.problem(&graph, budget), budget)).to_vec()
     }
 
-    /// What the planner sees within the budget; both decide on the order.
+    /// The planner's problem within the budget. Both decide on the order.
     fn problem(&self, graph: &lmsc_ir::Graph, budget: u64) -> Problem {
         let (planner, budget) = (planner(self.asked.name), Some(lmsc_ir::Bytes(budget)));
         let cx = PassCx { planner, ranges: true, budget, ..PassCx::default() };

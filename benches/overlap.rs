@@ -1,9 +1,10 @@
 //! How much of the copying is hidden on this machine, where it takes as long as computing.
 //!
-//! `cargo bench --bench overlap` does what a user would: `lmsc calibrate`, plans with `swap-only`, and
-//! `lmsc run` of gradients with the bandwidth for which all copies of the step, one after the other, take as long as its
-//! operators, or a tenth less. Of five budgets it takes the tightest for which the plan's exposed time, as simulated, is
-//! less than 5 % of the step, and prints that beside what was measured. It fails where computing waits for copies in 15 % of a step or more.
+//! `cargo bench --bench overlap` runs a user's commands: `lmsc calibrate`, plans with `swap-only`, and `lmsc
+//! run` of gradients, with the bandwidth for which all copies of the step, one after the other, take as long as
+//! its operators, or a tenth less. Of five budgets it takes the tightest for which the simulated exposed time
+//! of the plan is less than 5 % of the step, and prints the measured share beside it. It fails where computing
+//! waits for copies in 15 % of a step or more.
 
 #![allow(clippy::print_stdout, reason = "its answer is what it prints")]
 
@@ -16,7 +17,7 @@ use serde_json::Value;
 const MODEL: &str = "resnet18";
 const SIZE: &str = "batch=8";
 
-/// Of a step, in percent: what simulation may leave exposed, and what may be measured then.
+/// Limits of the exposed time, in percent of a step: simulated, and measured.
 const SIMULATED: f64 = 5.0;
 const MEASURED: f64 = 15.0;
 
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
     if case.run(&planned) < MEASURED { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// A model, and a folder for what is made of it.
+/// A model, and a folder for the files made from it.
 struct Case {
     read: Vec<String>,
     folder: tempfile::TempDir,
@@ -61,7 +62,7 @@ impl Case {
         self.folder.path().join(file).display().to_string()
     }
 
-    /// What the command prints.
+    /// Standard output of the command.
     fn lmsc(&self, command: &[&str], arguments: &[&str]) -> String {
         let mut lmsc = Command::new(env!("CARGO_BIN_EXE_lmsc"));
         let out = lmsc.args(command).args(&self.read).args(arguments).output().expect("it starts");
@@ -83,7 +84,7 @@ impl Case {
     fn planned(&self, budget: u64) -> Option<Planned> {
         let text = std::fs::read_to_string(self.path("profile.json")).expect("the profile");
         let mut profile: Value = serde_json::from_str(&text).expect("it is JSON");
-        // What leaves depends on the link, and the link on what leaves.
+        // The swap set depends on the link, and the link on the swap set: iterate.
         for _ in 0..8 {
             std::fs::write(self.path("link.json"), profile.to_string()).expect("it is written");
             let plan = self.plan(budget)?;

@@ -1,5 +1,5 @@
-//! Growth with the number of nodes: reading, every pass, proving, writing. Near-linear is what we ask of each. And how long
-//! planning 4,740 operators takes, from tight budgets to loose ones.
+//! Growth with the number of nodes: reading, every pass, proving, writing. Each should be near-linear. Also the
+//! time to plan 4,740 operators, from tight budgets to loose ones.
 //!
 //! `cargo bench --bench scale`; the columns are medians over the samples, the rows 10², 10³, 10⁴ and 10⁵ nodes, or budgets.
 
@@ -211,7 +211,7 @@ fn writing(bencher: Bencher, nodes: usize) {
     bencher.bench_local(|| onnx(&graph).len());
 }
 
-/// From file to file: what the command line does, without the process.
+/// The work of the command line from file to file, without its process.
 #[divan::bench(args = NODES)]
 fn end_to_end(bencher: Bencher, nodes: usize) {
     let graph = graph(nodes);

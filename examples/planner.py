@@ -2,8 +2,8 @@
 
     python3 examples/planner.py INSTANCE MEMORY_BYTES SCHEDULE
 
-It evicts, of what the next operator does not touch, the tensor whose next use is farthest away (Belady's rule). Copies out begin
-as soon as a tensor is computed; copies in begin when the memory for them is free, so the computation waits for them.
+It evicts, of the tensors that the next operator does not touch, the one whose next use is farthest away (Belady's rule). Copies
+out begin as soon as a tensor is computed; copies in begin when the memory for them is free, so the computation waits for them.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Measures a training step of a small GPT on the host in several ways that save memory: the peak, and the time beside PyTorch's own.
 
-PyTorch's peak is what is there before the step (parameters, moments, batch) and the most that its allocator has given out beside that
-at once, as its profiler records it. That of lmsc is what its runtime allocates, the whole budget. Both leave out the program itself.
+PyTorch's peak is the bytes that exist before the step (parameters, moments, batch) plus the peak of its allocator during the step,
+as its profiler records it. That of lmsc is the allocation of its runtime, the whole budget. Both leave out the program itself.
 Offloading by `save_on_cpu` is not in the table: on a processor, host and device are one memory.
 
 Needs the package with PyTorch, built with optimization (`pip install ./python[torch]`), and a C++ compiler for torch.compile.
@@ -33,7 +33,7 @@ Optimizer = torch.optim.Optimizer
 
 
 class Wrapped(GPT):
-    """The same network, each layer computed again in the backward pass: what its author has to write."""
+    """The same network, each layer recomputed in the backward pass, as its author has to write it."""
 
     def forward(self, ids: Tensor) -> Tensor:
         x = self.token(ids) + self.place

@@ -1,7 +1,7 @@
 """Plays the environment with the program that docs/formats.md shows, as it stands there.
 
-The plan that it ends with runs every kernel of the recorded iteration at least once, and takes longer than they do by what it says.
-LMSC names the program under test.
+The plan that it ends with runs every kernel of the recorded iteration at least once, and takes longer than they do by the
+predicted time. LMSC names the program under test.
 """
 
 import json

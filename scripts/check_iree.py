@@ -1,7 +1,7 @@
-"""Compiles what lmsc writes for IREE, with IREE, for a processor as two devices.
+"""Compiles lmsc's modules for IREE, with IREE, for a processor as two devices.
 
-- Every small model with a recording, rewritten for a tight budget: of what IREE schedules, every copy is there, between the
-  devices that the plan has it between, and starts after all that the plan has before it.
+- Every small model with a recording, rewritten for a tight budget: IREE's schedule has every copy of the plan, between the same
+  devices, and starts it after everything that the plan has before it.
 - Those that IREE compiles fast, or with --all every one, as they are and rewritten, compute the loss, the gradients and the
   running statistics that onnxruntime-training recorded, and with the optimizer the parameters after one step.
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from recordings import MODELS, Arrays, Compiled, Step, failures, named
 
-# What is run in CI: IREE takes a second for ten operations of its own.
+# The models that CI runs: IREE takes a second for ten operations of its own.
 FAST = ["tiny_cnn", "tiny_mlp", "tiny_mlp_mse"]
 
 COMPILE = [
@@ -33,7 +33,7 @@ COMPILE = [
     "--iree-stream-affinity-solver-max-iterations=4096",
 ]
 
-# Here to the end, or what IREE made in them would outlive them.
+# Global, so that they outlive IREE's objects.
 INSTANCE = iree.runtime.VmInstance()
 PROCESSORS = [iree.runtime.get_driver("local-task").create_default_device() for _ in range(2)]
 
@@ -50,22 +50,21 @@ def iree_compile(text: str, *options: str) -> bytes:
 
 
 def run(step: Step, text: str) -> Arrays:
-    """What the module computes, on two devices that are this processor."""
+    """The module's results, on two devices that are this processor."""
     hal = iree.runtime.create_hal_module(INSTANCE, devices=PROCESSORS)
     program = iree.runtime.VmModule.copy_buffer(INSTANCE, iree_compile(text))
     context = iree.runtime.VmContext(INSTANCE, [hal, program])
     function = iree.runtime.FunctionInvoker(context, PROCESSORS[0], program.lookup_function("main"))
     results = function(*step.arguments(text))
-    # Copied, for what they lie in is IREE's.
+    # Copied, as IREE owns their memory.
     return named(text, [np.array(value.to_host()) for value in results])
 
 
-# --- what is scheduled -----------------------------------------------------------------------------------------------
+# --- schedule ---------------------------------------------------------------------------------------------------------
 
 
 def schedule(text: str) -> tuple[list[tuple[str, str, list[str]]], set[str]]:
-    """What IREE runs, in order: what it is, on which device, and of which nodes; and the nodes whose results it allocates where
-    both devices reach them."""
+    """IREE's commands in order, each with its kind, device and nodes; and the nodes whose results both devices reach."""
     stream = iree_compile(text, "--compile-to=stream", "--mlir-print-debuginfo").decode()
     locations = dict(re.findall(r"^(#loc\d+) = loc\((.*)\)$", stream, re.MULTILINE))
     body = stream[stream.index("util.func public @main(") :].splitlines()
@@ -113,7 +112,7 @@ def check_schedule(model: str, source: Compiled) -> str:
             assert device == "dev", f"{model}: {what} of {names} runs on the device `{device}`"
         for name in names:
             place.setdefault(name, []).append(at)
-    # Where what left lies in memory that both devices reach, IREE may read it there instead of copying it back first.
+    # Where a swapped tensor lies in memory that both devices reach, IREE may read it there instead of copying it back first.
     in_place = {name for name in transfers if name not in place}
     for name in in_place:
         left = re.sub(r"^in_(.*?)(_\d+)?$", r"out_\1", name)
@@ -129,7 +128,7 @@ def check_schedule(model: str, source: Compiled) -> str:
                 before += 1
                 assert at < start, f"{model}: {name} starts before {names}"
     for name, after in source.order.items():
-        # What leaves makes no room by waiting.
+        # Waiting for a swap-out frees no memory here.
         if name not in place or transfers.get(name) == "host":
             continue
         for out in after:

@@ -1,12 +1,12 @@
 """Runs ONNX's own backend test suite on lmsc's host: every case is computed right, or refused by name.
 
-The cases are those of the package `onnx`: what its generators make for each operator, and the models in its data. A case
+The cases are those of the package `onnx`: from its generators for each operator, and the models in its data. A case
 is one step of `lmsc run`, with the inputs in a safetensors file and the outputs fetched into another. Operands that lmsc
 wants to know before the step, such as a shape, are inputs of the suite's models, so a case that is refused is run once
 more with its short inputs as initializers.
 
-- right: every output has the type and shape that the suite expects, and its values within the suite's tolerances; of
-  what is drawn at random, type and shape alone, as every runtime has numbers of its own;
+- right: every output has the type and shape that the suite expects, and its values within the suite's tolerances; random outputs by
+  type and shape alone, as every runtime has numbers of its own;
 - refused: exit code 1 or 2, and the message names an operator, an input or an output of the model;
 - wrong: other values, or a refusal that names nothing;
 - crash: any other end, or none within 20 seconds.
@@ -47,7 +47,7 @@ SHORT_ELEMENTS, SHORT_RANK = 64, 1
 RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 
 # Two units in the last place: the suite's own tolerance for bfloat16. For float16 it has one unit, but the reference
-# rounds each sum to 16 bits, and what rounds once, as ONNX Runtime does too, is up to two away.
+# rounds each sum to 16 bits, and a result that is rounded once, as in ONNX Runtime, is up to two away.
 ROUNDING = {"BF16": 2**-6, "F16": 2**-9}
 
 TYPES = {
@@ -87,7 +87,7 @@ class Case:
 
     @property
     def operator(self) -> str:
-        """What the case is of: the operator that the suite calls it after, or the only one."""
+        """The operator that the suite names the case after, or the only one."""
         return self.operators[0] if len(self.operators) == 1 else f"several ({self.operators[0]}, ...)"
 
 
@@ -95,7 +95,7 @@ class Case:
 class Verdict:
     kind: str
     why: str = ""
-    # Of a case that is right: the model in the form that ran, what it was fed, and what was expected.
+    # If the case is right: the model in the form that ran, its inputs, and the expected outputs.
     ran: tuple | None = None
 
 
@@ -260,7 +260,7 @@ def write_sample(cases: list[Case], verdicts: list[Verdict]) -> None:
 
 
 def step(case: Case, model: onnx.ModelProto, fed: Arrays, expected: Arrays | None, folder: Path) -> Verdict:
-    """What one step of the model comes to; without expected values, only whether it runs."""
+    """The verdict on one step of the model; without expected values, only whether it runs."""
     path, feeds, out = (folder / f"{case.name}{end}" for end in (".onnx", ".in", ".out"))
     path.write_bytes(model.SerializeToString())
     write_tensors(feeds, fed)
@@ -322,7 +322,7 @@ def differs(expected: np.ndarray, found: np.ndarray | None, case: Case) -> str:
 
 
 def reason(verdict: Verdict) -> str:
-    """The message without what differs from case to case."""
+    """The message without the parts that differ from case to case."""
     text = re.sub(r"help: .*", "", verdict.why)
     return re.sub(r"^error: |MODEL( cannot run here)?: ?|node `[^`]*`:? ?", "", text).strip()[:160]
 

@@ -1,4 +1,4 @@
-"""Runs what lmsc writes in ONNX Runtime, beside the model that it was made from, and compares bit for bit.
+"""Runs lmsc's files in ONNX Runtime, beside the models that they were made from, and compares bit for bit.
 
 For every model of testdata/models that onnxruntime-training 1.19.2 can run on the CPU:
 
@@ -6,10 +6,10 @@ For every model of testdata/models that onnxruntime-training 1.19.2 can run on t
   arrays that are written in place (gradient buffers, running statistics);
 - onnx.checker accepts them wherever it accepts the original, and onnx's reference evaluator computes the same from
   both;
-- the step linked from training and optimizer graph computes what the two compute one after the other, twice in a row;
+- the step linked from training and optimizer graph computes the results of the two one after the other, twice in a row;
 - a swapped tensor of every element type, scalars too, runs in both forms;
 - swaps in the `ort` form survive ONNX Runtime's optimizer, those in the `function` form do not;
-- tensors that travel in ranges of their elements are joined to what they were, variables too;
+- tensors that are copied in ranges of their elements are joined to their old values, variables too;
 - indices that are encoded to cross the link come back as they were;
 - `lmsc verify` accepts each rewritten model and rejects damaged ones;
 - the same call writes the same bytes.
@@ -47,7 +47,7 @@ MODELS = Path(__file__).resolve().parent.parent / "testdata" / "models"
 LMSC = os.environ.get("LMSC", "lmsc")
 FORMS = ("function", "ort")
 EVERYTHING = ["--planner", "tflms{n-tensors=100000}"]
-# What is checked does not depend on how good a plan is.
+# The checks do not depend on the quality of a plan.
 QUICKLY = ["--effort", "10"]
 
 # Models with more bytes of inputs than this run under one plan only: the others would tell nothing new in minutes.
@@ -81,7 +81,7 @@ class Skip(Exception):
 
 @dataclass
 class Report:
-    """What was checked on one model, and what was wrong."""
+    """The checks of one model, and their failures."""
 
     checks: int = 0
     notes: list[str] = field(default_factory=list)
@@ -117,7 +117,7 @@ class Source:
     larger: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
 
     def compile(self, output: Path, form: str, *plan: str) -> dict:
-        """Writes the model rewritten under the plan; what lmsc reports.
+        """Writes the model rewritten under the plan, and returns lmsc's report.
 
         Where no addresses are found in the budget, the plan's last argument, it is the larger one that lmsc names.
         """
@@ -163,7 +163,7 @@ class Source:
         yield "fused", lambda: ["--planner", "tflms{fuse-swapins=8,swap-branches=true}"]
 
 
-# --- models and what they are fed ------------------------------------------------------------------------------------
+# --- models and their inputs ------------------------------------------------------------------------------------------
 
 
 def source(path: Path, scratch: Path, report: Report) -> Source:
@@ -183,7 +183,7 @@ def source(path: Path, scratch: Path, report: Report) -> Source:
         symbolic, copied = [], True
     draws = [node for node in proto.graph.node if node.domain == "" and node.op_type in RANDOM]
     for seed, node in enumerate(n for n in draws if all(a.name != "seed" for a in n.attribute)):
-        # Without a seed a draw depends on the position of its node and on what was drawn before.
+        # Without a seed a draw depends on the position of its node and on the draws before.
         value = float(seed + 1) if node.op_type != "Dropout" else seed + 1
         node.attribute.append(onnx.helper.make_attribute("seed", value))
         copied = True
@@ -231,7 +231,7 @@ def array(name: str, element: int, extents: list[int]) -> np.ndarray:
     random = np.random.Generator(np.random.PCG64(zlib.crc32(name.encode())))
     dtype = onnx.helper.tensor_dtype_to_np_dtype(element)
     if dtype == bool:
-        # Gradients are added to what the buffers hold: the most that can be told apart.
+        # Gradients are added to the content of the buffers: 0 keeps most of their digits.
         return np.zeros(extents, dtype)
     if name == "step" or name.endswith(".step"):
         return np.ones(extents, dtype)
@@ -270,7 +270,7 @@ def run(running: ort.InferenceSession, fed: Arrays) -> Arrays:
 
 
 def difference(expected: Arrays, found: Arrays) -> str:
-    """What is not equal bit for bit; empty if nothing."""
+    """The differences in bits; empty if there are none."""
     if missing := sorted(expected.keys() - found.keys()):
         return f"{missing[0]} is missing"
     different = [name for name, value in expected.items() if not same_bits(value, found[name])]
@@ -329,7 +329,7 @@ def check_model(path: Path, turn: int | None, report: Report) -> None:
 
 
 def check_meaning(model: Source, fed: Arrays, expected: Arrays, report: Report) -> None:
-    """That what is compared can differ: numbers, and arrays that are written."""
+    """Asserts that the compared values can differ: numbers, and arrays that are written."""
     loss = expected[model.proto.graph.output[0].name]
     report.expect(bool(np.isfinite(loss).all()), f"the original's loss is {loss}")
     if any(node.op_type == "InPlaceAccumulatorV2" for node in model.proto.graph.node):
@@ -473,7 +473,7 @@ def check_onnx(what: str, model: Source, output: Path, fed: Arrays, expected: Ar
 
 
 def evaluated(model: Source, fed: Arrays, report: Report) -> Arrays | None:
-    """What onnx's reference evaluator computes from the original, where it can and in reasonable time."""
+    """The results of onnx's reference evaluator for the original, where it can and in reasonable time."""
     standard = all(node.domain == "" for node in model.proto.graph.node)
     if not standard or model.reading or len(model.proto.SerializeToString()) >= SLOW_TO_EVALUATE:
         return None
@@ -584,7 +584,7 @@ def linked_steps(step: Path, model: Source) -> Iterator[Arrays]:
 
 FLOAT = onnx.TensorProto.FLOAT
 TYPES = "DOUBLE FLOAT16 BFLOAT16 BOOL INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64".split()
-# No operator copies a scalar of these types on the CPU: what is written in its place does not survive.
+# No operator copies a scalar of these types on the CPU: the operator written instead does not survive.
 SCALAR_IS_LOST = {"BFLOAT16", "INT8", "INT16", "UINT8", "UINT16"}
 
 
@@ -713,7 +713,7 @@ def in_parallel(paths: list[Path], are_all_plans: bool, processes: int) -> Itera
     while True:
         for path in waiting:
             receiver, sender = multiprocessing.Pipe(duplex=False)
-            # Each model takes its turn, whatever others are beside it.
+            # The turn of a model does not depend on the other models.
             turn = None if are_all_plans else zlib.crc32(str(path.relative_to(MODELS)).encode())
             process = multiprocessing.Process(target=work, args=(path, turn, sender))
             process.start()

@@ -377,7 +377,7 @@ def check(form: Form) -> int:
                 same(saved, state, found, losses)
                 lmsc("verify", source, planned, *reading)
                 count += 1
-            # Other runtimes compute the same from what was written.
+            # Other runtimes compute the same from the written file.
             written = onnx.load(planned)
             losses_elsewhere, state_elsewhere = truth(form, written, initial(proto))
             same(state_elsewhere, state, losses_elsewhere, losses)

@@ -1,6 +1,6 @@
-"""What other programs leave of the swaps, recomputed nodes and functions of files that lmsc writes.
+"""The swaps, recomputed nodes and functions of lmsc's files that other programs keep.
 
-Each program optimizes a planned training step in both forms; `lmsc verify --survives` counts what is left. The table is
+Each program optimizes a planned training step in both forms; `lmsc verify --survives` counts the kept ones. The table is
 docs/survival.md: --write writes it, without it the script fails where the table differs from the file. The form `ort` must
 keep every swap of whole tensors in every program, and no result may be other than the original's where the program's output
 can be run.
@@ -107,7 +107,7 @@ def lmsc(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([os.environ["LMSC"], *map(str, arguments)], capture_output=True, text=True, check=False)
 
 
-# What is planned, and by which share of the way from the resident bytes to the peak.
+# The plans, and their budgets as a share of the way from the resident bytes to the peak.
 PLANS = {
     "swaps": (0.8, ["--planner", "swap-only"]),
     "ranges": (0.83, ["--planner", "swap-only", "--ranges", "--addresses", "off"]),
@@ -128,7 +128,7 @@ def planned(folder: Path, original: Path, plan: str, form: str) -> Path:
 
 
 def values(model: Model) -> list[np.ndarray] | None:
-    """What the model computes of numbers that follow from the inputs' positions; nothing where it does not run."""
+    """The model's results for numbers that follow from the inputs' positions; None where it does not run."""
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
@@ -159,9 +159,9 @@ def survived(planned: Path, optimize: Callable[[Model], Model], expected: list[n
     left = json.loads(found.stdout)
     computed = values(optimized)
     if computed is None:
-        failures.append(f"{planned.stem}: what is left does not run")
+        failures.append(f"{planned.stem}: the optimized file does not run")
     elif not all(np.allclose(a, b, rtol=1e-4, atol=1e-5) for a, b in zip(computed, expected, strict=True)):
-        failures.append(f"{planned.stem}: what is left computes something else")
+        failures.append(f"{planned.stem}: the optimized file computes something else")
     if planned.stem == "swaps-ort" and left["gone"]:
         failures.append(f"{planned.stem}: gone are {left['gone']}")
     swaps = f"{left['swap_outs_left'] + left['swap_ins_left']} of {left['swap_outs'] + left['swap_ins']}"
@@ -189,19 +189,19 @@ def table() -> tuple[str, list[str]]:
                 failures += [f"{program}: {what}" for what in said]
                 lines.append(f"| {program} | {' | '.join(cells)} |")
             lines.append("")
-    lines += ["## What does not work", ""]
+    lines += ["## Failures", ""]
     lines += [f"- {failure}" for failure in failures] or ["Nothing."]
     return INTRODUCTION + "\n".join(lines) + "\n", failures
 
 
-INTRODUCTION = f"""# What other programs leave of a plan
+INTRODUCTION = f"""# Plans in files that other programs optimize
 
 Written by `scripts/check-survival --write`: a training step of standard operators (opset {OPSET}) is planned, another program
-optimizes the file, and `lmsc verify --survives` counts what is left. Functions are those that are still called and defined; what
-was inlined is counted as the copies that it left.
+optimizes the file, and `lmsc verify --survives` counts the swaps, recomputed nodes and functions that are
+left. A function counts if it is still called and defined; an inlined one counts by its copies.
 
-Recomputed nodes are pure functions of what their origins read, so every program that looks for common subexpressions makes them
-one with their origins, in either form. A range is copied by a function for tensors of any type, whose last node in the form `ort`
+Recomputed nodes are pure functions of the operands of their origins, so every program that merges common subexpressions merges
+them with their origins, in either form. A range is copied by a function for tensors of any type, whose last node in the form `ort`
 is a Concat of one tensor: programs that inline it may remove that.
 
 """

@@ -52,13 +52,13 @@ DRAWS = 2
 ROUNDINGS = 8
 # Larger steps are not planned: the planners' own tests have such graphs, and five budgets take minutes.
 PLANNED_NODES = 1200
-# What a graph cannot hold: there are no complex numbers.
+# Cases that a graph cannot express: it has no complex numbers.
 REFUSED = ("Fourier operator, torch.fft",)
 
 
 @dataclass
 class Row:
-    """What was found of one model."""
+    """The findings on one model."""
 
     name: str
     exported: str = ""
@@ -197,7 +197,7 @@ def lmsc_(*args: str) -> subprocess.CompletedProcess[str]:
 
 
 def first_line(text: str) -> str:
-    """The error in what `lmsc` printed."""
+    """The error in the output of `lmsc`."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and "note:" not in line and "warning[" not in line]
     return " ".join(lines[:2]).split("/step.onnx")[-1][:200]
 
@@ -253,7 +253,7 @@ def check(name: str, folder: Path, alone: bool) -> Row:
 
 
 def judged(row: Row, form: str, off: float, draw: Draw, tolerance: float) -> str:
-    """Whether a form is equal, or differs in what PyTorch in single precision does not know: its distance from PyTorch is at most
+    """Whether a form is equal, or differs within PyTorch's own error in single precision: its distance from PyTorch is at most
     ROUNDINGS times that of PyTorch from itself in double precision, for each tensor."""
     if form == "TrainStep":
         row.compact = f"{off:.0e}"
@@ -331,7 +331,7 @@ def in_files(row: Row, case: Case, batches: list[Any], folder: Path) -> dict[str
         except Exception as error:
             row.standard = "no"
             row.notes.append(f"standard: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
-    # A batch comes last, and what the step does not read is no input.
+    # A batch comes last, and a value that the step does not read is not an input.
     names = lmsc.torch.batch_names(case.model, batches[0], case.loss is not None)
     data = [dict(zip(names, t)) for t in tensors]
     save_file({n: torch.stack([d[n] for d in data]).contiguous() for n in names if n in inputs}, folder / "data.safetensors")

@@ -1,8 +1,8 @@
-"""Compiles what lmsc writes for XLA, with XLA.
+"""Compiles lmsc's modules for XLA, with XLA.
 
 - For the processor: every small model with a recording, as it is and rewritten for a tight budget, computes the loss, the
   gradients and the running statistics that onnxruntime-training recorded, and with the optimizer the parameters after one
-  step. What draws computes what lmsc's own runtime does, as do the graphs of testdata/stablehlo.
+  step. Models with random operators compute the results of lmsc's own runtime, as do the graphs of testdata/stablehlo.
 - For a GPU, which need not be there: in XLA's schedule every copy is asynchronous, each swap-in starts after all that the
   plan has before it, and the bytes that XLA needs follow the plan's.
 
@@ -26,7 +26,7 @@ os.environ["XLA_FLAGS"] = (
     f"--xla_gpu_cuda_data_dir={CUDA} --xla_gpu_autotune_level=0 --xla_gpu_force_conv_nchw=true"
     # Without autotuning long sums are cut in parts, for which whole operands are copied with padding.
     " --xla_gpu_experimental_force_split_k=1"
-    # What runs here runs once.
+    # Each program runs once.
     " --xla_backend_optimization_level=0"
 )
 
@@ -42,7 +42,7 @@ from recordings import CASES, MODELS, PLENTY, Arrays, Case, Compiled, Step, comp
 
 jax.config.update("jax_enable_x64", True)
 
-# What is compiled for a GPU, in CI and for the table, and how many times what is planned XLA may need in CI.
+# The models compiled for a GPU, in CI and for the table, and the limit of XLA's memory in CI, as a multiple of the plan's.
 GPU = {"resnet18": {"batch": 32}, "tiny_gpt2": {"batch": 256, "seq": 16}}
 TABLE = {
     "resnet18": {"batch": 32},
@@ -84,7 +84,7 @@ device_description_str: "NVIDIA H100 80GB HBM3"
 
 
 def run(step: Step | Case, text: str) -> Arrays:
-    """What the module computes on the processor."""
+    """The module's results on the processor."""
     backend = get_backend("cpu")
     # A processor has one memory, and no arguments elsewhere.
     text = text.replace(', mhlo.memory_kind = "pinned_host"', "")
@@ -115,7 +115,7 @@ def check_case(path: Path) -> str:
 
 
 def gpu_compiler():
-    """What compiles for an H100 that is not here."""
+    """The compiler for an H100 that is not here."""
     if not xla_client.pjrt_plugin_loaded("cuda"):
         library = SITE / "jax_plugins" / "xla_cuda12" / "xla_cuda_plugin.so"
         xla_client.load_pjrt_plugin_dynamically("cuda", str(library))
@@ -136,7 +136,7 @@ def for_gpu(text: str):
 
 
 def device_bytes(program) -> tuple[int, int]:
-    """What the step needs on the device by XLA's own account, and its temporary bytes on the host."""
+    """XLA's own figure for the step's device memory, and its temporary bytes on the host."""
     stats = program.get_compiled_memory_stats()
     outputs = stats.output_size_in_bytes - stats.alias_size_in_bytes
     return stats.argument_size_in_bytes + stats.temp_size_in_bytes + outputs, stats.host_temp_size_in_bytes
@@ -178,7 +178,7 @@ def mib(count: int) -> str:
 
 
 def check_gpu(model: str, dims: dict[str, int], sizes: bool) -> list[str]:
-    """Rows of the table; whether what XLA needs follows the plan is checked if `sizes`."""
+    """Rows of the table; with `sizes`, checks that XLA's memory follows the plan."""
     source = reading(model, dims)
     plain = compiled("mlir-xla", source, PLENTY)
     peak, least = plain.report["before"]["peak"], smallest(source, "mlir-xla")

@@ -124,7 +124,7 @@ def run(block: Block, folder: Path) -> list[tuple[int, str]]:
 
 
 def matches(expected: list[str], output: str) -> bool:
-    """Whether what is shown is what was printed, but for what `...` leaves out."""
+    """Whether the shown output is the printed one, but for parts that `...` leaves out."""
     pattern = ""
     for line in expected:
         if line.strip() == "...":
@@ -212,7 +212,7 @@ def tracked(pattern: str) -> list[Path]:
 
 
 def check_links(show: bool) -> int:
-    """Checks that what links name is there, and returns how many there are. mkdocs checks anchors."""
+    """Checks that the targets of links exist, and returns the number of links. mkdocs checks anchors."""
     number = 0
     for path in tracked("*.md"):
         for at, (is_prose, line) in enumerate(prose(path.read_text()), 1):

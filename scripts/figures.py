@@ -2,7 +2,7 @@
 
     LMSC=target/release/lmsc python3 scripts/figures.py
 
-Curves, bars and rectangles show what that lmsc plans, which takes some minutes; `--drawn` draws only the figures without numbers.
+Curves, bars and rectangles show plans of that lmsc, which takes some minutes; `--drawn` draws only the figures without numbers.
 Colours are variables with values for light and dark pages.
 """
 
@@ -82,7 +82,7 @@ class Drawing:
 
 
 def plan(*arguments: str, report: str = "--report") -> dict:
-    """What `lmsc plan`, or another command, writes as JSON."""
+    """The JSON of `lmsc plan`, or of another command."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.json"
         call = [os.environ["LMSC"], *arguments, report, str(path)]
@@ -91,7 +91,7 @@ def plan(*arguments: str, report: str = "--report") -> dict:
 
 
 def overview() -> None:
-    """What goes in and what comes out."""
+    """Input and output."""
     d = Drawing("overview", 760, 230, "A training step and a budget go in; a planned step comes out")
     d.box(10, 20, 170, ["PyTorch", "module, loss, optimizer"])
     d.box(10, 90, 170, ["ONNX", "a training step"])
@@ -152,7 +152,7 @@ def life() -> None:
 
 
 def proofs() -> None:
-    """What is checked by what."""
+    """The forms of the step and their checkers."""
     d = Drawing("proofs", 760, 250, "Each form of the step is checked by code that did not make it")
     forms = (("plan", "order, edges, addresses"), ("graph", "copies and clones"), ("file", "as it was written"), ("program", "commands and waits"))
     checks = (

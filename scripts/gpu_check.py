@@ -1,4 +1,4 @@
-"""Fifteen minutes of a GPU: whether it computes what the host computes, how fast, and where the time goes.
+"""Fifteen minutes of a GPU: whether it computes the host's results, how fast, and where the time goes.
 
     scripts/gpu-check pack              on any machine, minutes before: all that needs no GPU, into target/gpu-check
     scripts/gpu-check run OUT --call 1  on the GPU: parts A to F, whether it is right; about 3 minutes
@@ -23,7 +23,7 @@ from gpucheck.cases import ROOT
 from gpucheck.check import Check, Failed, Part
 from gpucheck.pack import pack, unpack
 
-# By call: what a part does, and the seconds after which it is left.
+# For each call, its parts: their function, and their limit in seconds.
 CALLS = {
     1: (
         Part("A", 70, correct.environment),
@@ -63,7 +63,7 @@ def run(packed: Path, out: Path, calls: list[int], only: str, seconds: float) ->
 
 
 def rehearsal(folder: Path, lmsc: Path) -> bool:
-    """Packs, runs both calls and writes the page, all with small models; then what must be red."""
+    """Packs, runs both calls and writes the page, all with small models; then the cases that must be red."""
     rehearse.wrong_values_are_seen()
     rehearse.tools(folder / "tools")
     if not pack(folder / "packed", lmsc, rehearsal=True):

@@ -1,8 +1,8 @@
 """Opens the pages that lmsc writes in a browser, as a reader would.
 
 Each page is shown at two widths, in light and in dark. Nothing may be wider than the window, nothing may be fetched, no script may
-fail, no canvas may be empty; and the picture, at a quarter of its size, must be that in testdata/pages, but for what fonts and times of
-planning change. Then a mouse and a keyboard use the page.
+fail, no canvas may be empty; and the picture, at a quarter of its size, must be that in testdata/pages, but for changes by fonts
+and times of planning. Then a mouse and a keyboard use the page.
 """
 
 import argparse
@@ -22,7 +22,7 @@ KEPT = ROOT / "testdata/pages"
 # Pages show the names of files as they are called, so these are the same everywhere.
 STEP = "testdata/models/{0}/training_model.onnx --optimizer testdata/models/{0}/optimizer_model.onnx"
 RESNET, TINY = STEP.format("resnet18"), STEP.format("tiny_mlp/static")
-# The command that writes a page, and whether what it shows depends on the model alone.
+# The command that writes a page, and whether the page depends on the model alone.
 PAGES = {
     "plan": (f"plan {RESNET} --dim batch=32 --budget 0.6x --effort 5 --compare all", True),
     "sweep": (f"sweep {RESNET} --dim batch=8..32 --budget 0.3x..1x --steps 6 --effort 5", True),
@@ -53,7 +53,7 @@ def small(shot: bytes) -> Image.Image:
 
 
 def differs(kept: Image.Image, now: Image.Image) -> str | None:
-    """What is different between the two, if it is more than fonts change."""
+    """The difference between the two, if it is more than fonts change."""
     if kept.width != now.width or abs(kept.height - now.height) > 0.03 * kept.height:
         return f"{now.width}x{now.height} pixels instead of {kept.width}x{kept.height}"
     now = now.crop((0, 0, kept.width, kept.height))

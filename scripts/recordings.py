@@ -1,4 +1,4 @@
-"""What checks of the forms for other compilers share: lmsc, the recorded steps, and comparing with them."""
+"""Shared by the checks of forms for other compilers: lmsc, the recorded steps, and comparing with them."""
 
 import json
 import os
@@ -29,7 +29,7 @@ ADAM_FLOOR = 1e-1
 # The seed of a run and the number of the step, counted from 0, for models that draw.
 DRAWS = {"lms.seed": 7, "lms.step": 2}
 
-# The optimizers of the models, which let nothing decay, and what they are fed.
+# The optimizers of the models, without weight decay, and their inputs.
 EPSILON, RATE = 1e-6, 1e-3
 
 Arrays = dict[str, np.ndarray]
@@ -40,7 +40,7 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass
 class Compiled:
-    """What lmsc wrote, and what it said of it."""
+    """lmsc's output file and report."""
 
     text: str
     # The nodes in the plan's order, each with those that have completed when it starts by a control edge.
@@ -147,13 +147,13 @@ def adamw(recording: Arrays) -> Arrays:
         name = key.removeprefix("grad/").removesuffix("_grad")
         if key.startswith("grad/"):
             old, g = recording[f"feed/{name}"].astype(np.float64), gradient.astype(np.float64)
-            # Moments are 0 before, and corrected for that: what is left of them is the gradient, and its square.
+            # Moments are 0 before, and corrected for that: they become the gradient and its square.
             change = g / (np.abs(g) + EPSILON / np.sqrt(1 - 0.999))
             found[f"adamw1/{name}"] = (old - RATE * change).astype(np.float32)
     return found
 
 
-# Of an argument or a result: extents, element, what its name is of, name, and the variable whose next value it is.
+# Of an argument or a result: extents, element, kind of its name, name, and the variable whose next value it is.
 SIGNATURE = re.compile(
     r'tensor<((?:\d+x)*)(\w+)> \{(onnx\.name|lms\.initializer|lms\.seed|lms\.step)(?: = "((?:[^"\\]|\\.)*)")?'
     r'(?:, lms\.new_value_of = "((?:[^"\\]|\\.)*)")?'
@@ -168,7 +168,7 @@ def signature(text: str) -> re.Match:
 
 
 def named(text: str, results: list[np.ndarray]) -> Arrays:
-    """What the function gave, by name; new values are named after their variables."""
+    """The function's results by name; new values are named after their variables."""
     names = [new and f"{new}'" or name for *_, name, new in SIGNATURE.findall(signature(text)[2])]
     return dict(zip(names, results, strict=True))
 
@@ -187,7 +187,7 @@ def run_by_lmsc(reading: list, text: str, arguments: list[np.ndarray], fetch: st
 
 
 class Case:
-    """A graph of testdata/stablehlo: random numbers go in, and what comes out is what lmsc's own host runtime computes."""
+    """A graph of testdata/stablehlo: with random inputs, its results are those of lmsc's own host runtime."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -197,7 +197,7 @@ class Case:
         found = []
         for extents, element, kind, _, _ in SIGNATURE.findall(signature(text)[1]):
             shape = [int(extent) for extent in extents.split("x")[:-1]]
-            # Between 0 and 1, as a ratio is; and what can be true, is.
+            # Between 0 and 1, as a ratio is; truth values are true.
             value = DRAWS.get(kind, random.uniform(0.1, 0.9, shape) if element != "i1" else np.ones(shape))
             found.append(np.array(value, ELEMENTS[element]))
         return found
@@ -243,7 +243,7 @@ class Step:
         return compiled(form, step, str(smallest(step, form)), "--addresses", "off", "--effort", "5")
 
     def arguments(self, text: str) -> list[np.ndarray]:
-        """What the function of the module is called with; what nobody feeds is 0."""
+        """The arguments of the module's function; those without a feed are 0."""
         found = []
         for extents, element, kind, name, _ in SIGNATURE.findall(signature(text)[1]):
             shape = [int(extent) for extent in extents.split("x")[:-1]]
@@ -257,7 +257,7 @@ class Step:
         return found
 
     def draws(self, text: str) -> None:
-        """Expects of a model that draws what lmsc's own host runtime computes; another run drew what is recorded."""
+        """Expects the results of lmsc's own host runtime from a model with random operators, whose recording is of another draw."""
         if not any(kind in DRAWS for _, _, kind, _, _ in SIGNATURE.findall(signature(text)[1])):
             return
         values = run_by_lmsc(self.reading(), text, self.arguments(text))
@@ -268,7 +268,7 @@ class Step:
                 self.recording[key] = values[known].reshape(self.recording[key].shape)
 
     def agrees(self, found: Arrays, optimizer: bool = False) -> tuple[int, float]:
-        """How many tensors of what the module gave agree with the recording, and the worst error."""
+        """How many of the module's results agree with the recording, and the worst error."""
         if not optimizer:
             return compare(self.model, self.recording, found, ("result", "grad", "state"))
         expected = self.recording | adamw(self.recording)

@@ -1,9 +1,9 @@
 """Habits of training loops, each with `TrainStep` beside PyTorch, for the table in docs/pytorch.md.
 
 A habit is a module, an optimizer, and a loop that changes something between steps, or a forward pass that keeps something. The loop is
-written once, over `Loop`, which either runs PyTorch's own steps or those of `TrainStep`. A habit is "as PyTorch" if losses, parameters,
-buffers and what the loop looks at are equal to 1e-4, and "refused" if an error with a code, or PyTorch's own, says so. Anything else is
-silent, and the script fails.
+written once, over `Loop`, which either runs PyTorch's own steps or those of `TrainStep`. A habit is "as PyTorch" if losses,
+parameters, buffers and the values that the loop looks at are equal to 1e-4, and "refused" if an error with a code, or PyTorch's
+own, says so. Anything else is silent, and the script fails.
 
     python scripts/torch_habits.py [PART OF A NAME …] [--kernels torch] [--write docs/pytorch.md]
 """
@@ -67,12 +67,12 @@ class Loop:
         return total
 
     def sync(self) -> None:
-        """What a user of TrainStep writes before tensors are read or written directly."""
+        """The call of a user of TrainStep before tensors are read or written directly."""
         if self.step is not None:
             self.step.sync()
 
     def look(self, *values: Any) -> None:
-        """Notes what the loop sees."""
+        """Notes the values that the loop sees."""
         self.seen += [v.detach().double().sum().item() if isinstance(v, Tensor) else float(v) for v in values]
 
 
@@ -147,7 +147,7 @@ def linear() -> nn.Module:
     return nn.Linear(6, 3)
 
 
-# What the forward pass keeps.
+# State that the forward pass keeps.
 
 
 def average(s: Any, x: Tensor) -> Tensor:
@@ -460,7 +460,7 @@ habit("accumulation over parts of the batch", lambda: nn.Linear(6, 3), options={
 habit("accumulation over parts that are uneven", lambda: nn.Linear(6, 3), options={"accumulate": 3})(four)
 
 
-# What the loop changes between two steps.
+# Changes by the loop between two steps.
 
 
 def then(name: str, change: Callable[[Loop], None], model: Callable[[], nn.Module] = Net, optimizer: Any = adamw, **more: Any) -> None:
@@ -740,7 +740,7 @@ def _(l: Loop) -> None:
     l.look(*log)
 
 
-# What the loop reads.
+# Reads by the loop.
 
 
 @habit("state_dict() without sync()")
@@ -888,7 +888,7 @@ habit("parameters called lr, step, loss, w and w_new", NamedLikeTheStep, options
 
 
 def attempt(h: Habit, ours: bool, kernels: str = "lmsc") -> tuple[list[float], dict[str, Tensor]]:
-    """What the loop has seen, and the model's tensors after it."""
+    """The values that the loop has seen, and the model's tensors after it."""
     for seed in (torch.manual_seed, np.random.seed, random.seed):
         seed(1)
     model = h.model()
@@ -903,7 +903,7 @@ def attempt(h: Habit, ours: bool, kernels: str = "lmsc") -> tuple[list[float], d
 
 
 def judged(h: Habit, kernels: str = "lmsc") -> str:
-    """`as PyTorch`, `refused: CODE`, or what is silent."""
+    """`as PyTorch`, `refused: CODE`, or the silent difference."""
     wanted: Any
     try:
         wanted = attempt(h, False)

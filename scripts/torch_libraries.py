@@ -35,8 +35,8 @@ class _WithoutKinks(TorchFunctionMode):
 class Smooth(nn.Module):
     """A network with smooth activations, and an epsilon of 0.1 in batch normalization.
 
-    Where a rounding error turns one ReLU over, or a variance is next to nothing, a gradient differs by percents, whoever computes
-    it. Of this network a wrong gradient differs, and a rounding error does not.
+    Where a rounding error turns one ReLU over, or a variance is next to nothing, a gradient differs by percents in any
+    implementation. In this network only a wrong gradient differs.
     """
 
     def __init__(self, net: nn.Module) -> None:
@@ -55,7 +55,7 @@ def network(
     name: str, make: Callable[[], nn.Module], batch: Any, loss: Any = F.cross_entropy, optimizer: Any = None, smooth: bool = False,
     plain: bool = True,
 ) -> None:  # fmt: skip
-    """A case of a network as it is (`plain`), and one without what turns over (`smooth`)."""
+    """A case of the unchanged network (`plain`), and one without kinks (`smooth`)."""
     if plain:
         case(name, optimizer or slow_sgd)(lambda: (without_draws(make()), loss, batch))
     if smooth:
@@ -326,7 +326,7 @@ def timm_model(name: str, size: int = 64, n: int = 4, optimizer: Any = None, smo
 
         return timm.create_model(name, num_classes=10, drop_rate=0.0, **options)
 
-    # Of what has many batch normalizations only that variant is tried.
+    # Of networks with many batch normalizations only that variant is tried.
     network(f"timm {name}", make, images(n, size, 10), optimizer=optimizer or gentle_sgd, smooth=smooth, plain=not smooth)
 
 

@@ -1,4 +1,4 @@
-"""Small models for what else is trained: losses of other kinds, optimizers of one's own, layers that are rare."""
+"""Small models for other kinds of training: other losses, custom optimizers, rare layers."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def _() -> Any:
 @case("policy, PPO")
 def _() -> Any:
     class Policy(nn.Module):
-        """The clipped objective, a value and an entropy, over what was collected."""
+        """The clipped objective, a value and an entropy, over the collected samples."""
 
         def __init__(self) -> None:
             super().__init__()

@@ -86,7 +86,7 @@ pub(crate) struct Source {
     pub(crate) changed: bool,
 }
 
-/// The caller of a compilation, which decides what is printed and kept.
+/// The caller of a compilation, which decides the output and the kept data.
 pub(crate) enum Caller<'a> {
     /// The command: progress and warnings are shown, and a model may go to `out`. It may run the step afterwards.
     Command { out: &'a mut dyn Write, runs: bool },
@@ -412,7 +412,7 @@ fn no_budget(cx: &PassCx, graph: &Graph) -> Error {
     )
 }
 
-/// The error of passes that changed what the graph computes.
+/// The error of passes that changed the graph's results.
 pub(crate) fn differs(difference: Difference) -> Error {
     Error::ours(format!("the rewritten graph differs: {difference}"))
 }

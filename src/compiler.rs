@@ -97,7 +97,7 @@ impl Compiler {
         self
     }
 
-    /// Declares an input, or an output, as not kept from step to step, whatever its name.
+    /// Declares an input, or an output, as not kept from step to step, independently of its name.
     pub fn no_state(mut self, name: impl Into<String>) -> Compiler {
         self.job.input.binding.no_state.push(name.into());
         self
@@ -164,7 +164,7 @@ impl Compiler {
         self
     }
 
-    /// The compiled step, proven to compute what the model computes, within the budget.
+    /// The compiled step, proven to compute the model's results within the budget.
     ///
     /// # Errors
     /// [`ErrorKind::Refusal`](crate::ErrorKind) if the budget cannot be met; [`ErrorKind::Input`](crate::ErrorKind) if an option or the
@@ -213,7 +213,7 @@ impl Compiled {
         written.read_back()
     }
 
-    /// Proves again that the compiled step computes what the model computes, and that its memory is within the budget.
+    /// Proves again that the compiled step computes the model's results, and that its memory is within the budget.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`](crate::ErrorKind) with the difference.

@@ -30,9 +30,9 @@ pub struct Binding {
     pub shapes: Vec<(String, Vec<u64>)>,
     /// Values of inputs that are constant in all steps, with commas between elements.
     pub values: Vec<(String, String)>,
-    /// What is kept from step to step.
+    /// State that is kept from step to step.
     pub state: Vec<StateOption>,
-    /// Inputs and outputs that are no state, whatever their names.
+    /// Inputs and outputs that are not state, independently of their names.
     pub no_state: Vec<String>,
 }
 

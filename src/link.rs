@@ -33,7 +33,7 @@ impl Spread {
         Spread(self.0.max(other.0))
     }
 
-    /// A line that says what to do where the spread is large; else nothing.
+    /// A line with advice where the spread is large; else nothing.
     pub(crate) fn text(self) -> String {
         if self.0 < Spread::LARGE {
             return String::new();

@@ -60,7 +60,7 @@ pub(crate) fn known_scopes(graph: &Graph, option: &str, scopes: &[Scope]) -> Res
     }
 }
 
-/// Refuses names of operators and nodes that are not in the graph, in options that choose what is swapped.
+/// Refuses names of operators and nodes that are not in the graph, in options that select swaps.
 fn known_names(graph: &Graph, call: &CallOptions, optimizer_scopes: &[Scope]) -> Result<(), Error> {
     let nodes = || graph.order().iter().map(|&id| graph.node(id));
     let refuse = |option: &str, name: &str, there_are: Vec<String>, many: &str| {

@@ -17,7 +17,7 @@ use crate::budget::{Goal, smallest_budget};
 use crate::planner::called;
 use crate::{Code, DEFAULT_PLANNER, Error};
 
-/// What is asked of a problem.
+/// The question about a problem.
 #[derive(Clone, Debug)]
 pub struct ProblemQuestion {
     /// The memory that the step may use.

@@ -135,7 +135,7 @@ pub(crate) struct Written<'a> {
 }
 
 impl Written<'_> {
-    /// Reads the file back and proves for it what was proven for the graph: equal values, the same peak in any
+    /// Reads the file back and repeats the proofs of the graph for it: equal values, the same peak in any
     /// timing, the same addresses. A file that fails is removed. Pipes, and forms that lmsc does not read, are
     /// skipped.
     ///
@@ -154,7 +154,7 @@ impl Written<'_> {
         })
     }
 
-    /// Reads the bytes for standard output, and proves for them what [`Written::read_back`] proves for a file.
+    /// Reads the bytes for standard output, and repeats the proofs of [`Written::read_back`] for them.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`](crate::ErrorKind) with the difference.

@@ -1,7 +1,7 @@
 //! Input that is wrong, damaged or made to do harm: a clear message, exit code 2, and nothing written, in a
 //! bounded address space and time ([`Bench`] sees to that).
 //!
-//! The messages are snapshots under `testdata/errors`; `cargo review` accepts what is meant.
+//! The messages are snapshots under `testdata/errors`; `cargo review` accepts intended changes.
 
 #![allow(clippy::print_stderr, reason = "times are shown with --nocapture")]
 
@@ -15,7 +15,7 @@ use prost::Message;
 const CNN: &str = "testdata/models/tiny_cnn/static/training_model.onnx";
 const DYNAMIC: &str = "testdata/models/tiny_mlp/training_model.onnx";
 
-/// What the main job says about the models, one after the other; each is refused, and nothing is written.
+/// Snapshot of the main job's errors for the models, one after the other; each is refused, and nothing is written.
 fn refused(name: &str, models: impl IntoIterator<Item = (&'static str, Vec<u8>)>) {
     let mut all = String::new();
     for (what, bytes) in models {
@@ -31,7 +31,7 @@ fn refused(name: &str, models: impl IntoIterator<Item = (&'static str, Vec<u8>)>
     snapshot("errors", name, &all);
 }
 
-/// What the main job warns of in the models, one after the other; each is compiled.
+/// Snapshot of the main job's warnings for the models, one after the other; each is compiled.
 fn warned(name: &str, models: impl IntoIterator<Item = (&'static str, Vec<u8>)>) {
     let mut all = String::new();
     for (what, bytes) in models {
@@ -69,7 +69,7 @@ fn accepted(models: impl IntoIterator<Item = (&'static str, Vec<u8>)>) {
     }
 }
 
-/// What calls say, one after the other; each is refused.
+/// Snapshot of the calls' errors, one after the other; each is refused.
 fn refused_calls(name: &str, bench: &Bench, calls: &[&str]) {
     let before = bench.files();
     let mut all = String::new();
@@ -265,7 +265,7 @@ fn graphs_that_are_wrong() {
     ]);
 }
 
-/// Files that are wrong in what can be done without: a warning for each, and the work is done.
+/// Files with a defect that can be ignored: a warning for each, and the work is done.
 #[test]
 fn files_that_are_used_with_a_warning() {
     let relu = || Builder::new().input("x", &[4]).node("Relu", "x", "y");
@@ -1025,8 +1025,8 @@ fn standard_input_that_is_wrong() {
     snapshot("errors", "standard-input", &all);
 }
 
-/// Large inputs that are allowed, of every form that makes a loop in a loop long. The harness bounds what each call
-/// may take; here each is also held to half a minute on a slow machine.
+/// Large inputs that are allowed, of every form that makes nested loops long. The harness bounds the memory and
+/// time of each call; here each is also held to half a minute on a slow machine.
 #[test]
 #[ignore = "slow: `cargo xtask ci test` runs it"]
 fn large_graphs_take_linear_time() {
@@ -1268,7 +1268,7 @@ fn ten_megabytes_of_harm_stay_within_the_memory() {
         if name == "empty nodes" {
             snapshot("errors", "too-many-messages", &bench.anonymous(&outcome.stderr));
         }
-        // What has no results needs no type: a million operators of no name are a graph.
+        // A node without results needs no type: a million operators without names are a graph.
         assert!([0, 2].contains(&outcome.code), "{name}: exit {}: {:.500}", outcome.code, outcome.stderr);
     }
 }

@@ -1,5 +1,5 @@
-//! A rewritten step computes the same bits as the original, whatever the budget and the planner, in bad orders of its
-//! streams and with everything overwritten that is not in use any more.
+//! A rewritten step computes the same bits as the original for every budget and planner, in bad orders of its
+//! streams and with all unused memory overwritten.
 //!
 //! Each model is run at five budgets by planners in turn, but for large ones, which `LMSC_REPORT=1` lists; outside of CI, one in
 //! eight models. `LMSC_BITWISE=WORD` runs those whose path contains the word, or `all`, by every planner that finds a plan at

@@ -1,5 +1,5 @@
-//! Passes that clean up, by what the graphs compute: what the compiler folds is what the kernels compute, and random steps compute
-//! the same bits after them.
+//! Passes that clean up, judged by the graphs' results: folded values are those of the kernels, and random
+//! steps compute the same bits after the passes.
 
 use crate::support::interpreter::Interpreter;
 use lmsc_ir::{Graph, equiv};

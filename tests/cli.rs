@@ -1,7 +1,7 @@
-//! The command line as a user meets it: what it prints, what it writes, what it answers.
+//! The command line as a user meets it: its output, its files, its exit codes.
 //!
-//! `insta` rather than `trycmd`: most cases need pipes, files that they make, or a look at what was written.
-//! Snapshots are under `testdata/cli`; `cargo review` accepts what is meant.
+//! `insta` rather than `trycmd`: most cases need pipes, files that they make, or a look at the written files.
+//! Snapshots are under `testdata/cli`; `cargo review` accepts intended changes.
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ const CNN_STEP: &str = "testdata/models/tiny_cnn/static/training_model.onnx \
 const UNET: &str = "testdata/models/tiny_unet2d/static/training_model.onnx";
 const FOUR_LAYERS: &str = "@/four-layers.lms";
 
-/// A training step in the text form that swapping brings within 30 MiB, with what products need on a GPU.
+/// A training step in the text form that swapping brings within 30 MiB, including the workspaces of products on a GPU.
 const FOUR_LAYERS_TEXT: &str = include_str!("../testdata/passes/swap/fewest-bytes-for-a-budget.lms");
 
-/// Runs the words and compares what is printed with the snapshot of this name.
+/// Runs the command and compares its output with the snapshot of this name.
 fn check(name: &str, arguments: &str, code: i32) {
     let bench = Bench::new();
     bench.write("four-layers.lms", FOUR_LAYERS_TEXT);
@@ -345,7 +345,7 @@ fn targets() {
     assert_eq!(json["targets"].as_array().unwrap().len(), lmsc_plan::target::BUILT_IN.len());
 }
 
-/// What an exporter gives at first: the forward pass alone.
+/// The first output of an exporter: the forward pass alone.
 #[test]
 fn inference_is_told_apart() {
     let forward = "testdata/models/tiny_mlp/forward.onnx --dim batch=8";
@@ -414,7 +414,7 @@ fn fit() {
     assert!(card["refused"].as_u64() > largest, "{card}");
     let page = std::fs::read_to_string(bench.path("fit.html")).unwrap();
     assert!(page.contains("t4: largest batch") && page.starts_with("<!"), "{}", &page[..200]);
-    // What it says, the main job does.
+    // The main job agrees on the largest batch.
     let model = mlp.strip_prefix("fit ").unwrap();
     let call = |batch: u64| {
         bench.run(&format!("{model} --target t4 --budget 300KiB --effort 10 --dim batch={batch}")).code
@@ -575,7 +575,7 @@ fn verify() {
     show("survives-nothing", &format!("verify --survives {CNN} {CNN}"), 2);
 }
 
-/// What another program leaves of a file: the values are the same, the bound on memory is not.
+/// A file that another program has rewritten: the values are the same, the bound on memory is lost.
 #[test]
 fn a_file_without_its_edges_has_lost_its_bound() {
     let bench = Bench::new();
@@ -752,7 +752,7 @@ fn the_text_form_in_and_out() {
     let opt = bench.run("opt @/out.lms -o @/again.lms");
     assert_eq!((opt.code, &*opt.stdout), (0, &b""[..]));
     assert!(std::fs::read(bench.path("again.lms")).unwrap() == printed.stdout);
-    // What the text says in full can be written as ONNX, which says the same.
+    // Text that names its operator set versions can be written as ONNX without loss.
     let versioned =
         FOUR_LAYERS_TEXT.replace("layers (float", "<opset: \"\" = 17, \"com.microsoft\" = 1>\nlayers (float");
     bench.write("four-layers.lms", &versioned);
@@ -824,7 +824,7 @@ fn nothing_is_written_in_part() {
     assert_eq!(bench.files(), ["model.onnx"]);
 }
 
-/// What is read is not written over, whatever it is called; with `--force` it is.
+/// An input is not overwritten under any name; with `--force` it is.
 #[test]
 fn an_input_file_is_not_replaced() {
     let bench = Bench::new();
@@ -954,7 +954,7 @@ fn sizes_and_values_are_written_and_read_back() {
     assert!(other.code == 2 && other.stderr.contains("its addresses are those for"), "{other:?}");
 }
 
-/// A folder that nobody may write to holds nothing afterwards. Whoever may write everywhere (root) is not stopped.
+/// A folder without write permission holds nothing afterwards. Root may write everywhere and is not stopped.
 #[cfg(unix)]
 #[test]
 fn a_folder_that_may_not_be_written_to() {

@@ -8,7 +8,7 @@ use lmsc_ir::{ElementType, Graph, Node, NodeId, Op, Place};
 use crate::support::models::{models, open};
 use crate::support::{Bench, is_thorough};
 
-/// Makes the node's first result the exponential of what it should be, for all that read it.
+/// Replaces the node's first result by its exponential, for all readers.
 fn spoil(graph: &mut Graph, id: NodeId) {
     let value = graph.node(id).results[0].unwrap();
     let (name, ty) = (graph.value(value).name.clone(), graph.value(value).ty.clone());

@@ -1,5 +1,5 @@
-//! What operators are promised is kept: nodes whose operands are missing, too short or of another type are refused, by
-//! shape rules as by kernels, or run. No file makes a kernel panic.
+//! Kernels may rely on the contracts of operators: nodes whose operands are missing, too short or of another
+//! type are refused, by shape rules as by kernels, or run. No file makes a kernel panic.
 //!
 //! `testdata/nodes.txt` has a valid node of every operator that has a kernel.
 
@@ -67,7 +67,7 @@ impl Case {
     }
 }
 
-/// The words of a line; what stands in brackets is one.
+/// The words of a line; a group in brackets is one.
 fn words(line: &str) -> Vec<String> {
     let (mut depth, mut words) = (0i32, vec![String::new()]);
     for c in line.chars() {
@@ -160,7 +160,7 @@ fn run(spec: &Spec<'_>, kernel: &Kernel, numbers: &[&[f32]]) -> Vec<Vec<u8>> {
     results.iter().map(|(words, n)| bytemuck::cast_slice::<u64, u8>(words)[..*n].to_vec()).collect()
 }
 
-/// What the node that the line writes computes of floats.
+/// The results of the line's node for these floats.
 fn computed(line: &str, numbers: &[&[f32]]) -> Vec<Vec<f32>> {
     let case = cases_of(line).remove(0);
     let graph = case.graph();
@@ -213,7 +213,7 @@ fn blocks_go_before_or_behind_channels() {
     assert_close(&of(", mode = \"CRD\""), &x);
 }
 
-/// What became of a node.
+/// The outcome for a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     /// The shape rules refuse it, and so does every command.
@@ -329,7 +329,7 @@ fn operands_that_do_not_fit_are_refused_or_run() {
     assert!(panics.is_empty(), "{} panics:\n{}", panics.len(), panics.join("\n"));
 }
 
-/// What stands before the tables of `docs/operators.md`.
+/// Text before the tables of `docs/operators.md`.
 const HEAD: &str = "\
 # Operators
 

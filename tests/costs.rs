@@ -113,7 +113,7 @@ fn no_node_of_a_real_graph_is_guessed() {
     }
 }
 
-/// A profile that has measured what the model says gives what the model says: a signature names all that the model asks.
+/// A profile filled with the model's times gives the model's times: a signature contains everything that the model reads.
 #[test]
 fn signatures_tell_apart_what_costs_differently() {
     let target = Target::built_in("v100-pcie").unwrap();

@@ -1,8 +1,9 @@
 //! Programs on the device of CUDA, over a driver that has none: streams are threads, kernels run on the processor, and so do
 //! the products of a cuBLAS and the convolutions of a cuDNN beside it.
 //!
-//! Everything between a program and the driver's calls is what runs on a GPU: recipes, arguments, events, pinned memory,
-//! copies, modules, launches, graphs. Needs a C++ compiler, and says so where there is none.
+//! Everything between a program and the driver's calls is the code that runs on a GPU: recipes, arguments,
+//! events, pinned memory, copies, modules, launches, graphs. Needs a C++ compiler, and says so where there is
+//! none.
 
 #[path = "../runtime/cuda/tests/support/shim.rs"]
 mod shim;
@@ -109,13 +110,13 @@ impl Driver {
         (self.count)(what)
     }
 
-    /// Products by the library so far (0), and those of them that rounded what they multiplied (1).
+    /// Counters of the library's products: all (0), and those with rounded factors (1).
     fn products(&self, what: u32) -> u64 {
         (self.products)(what)
     }
 
-    /// Convolutions by the library so far (0), those of them that rounded what they multiplied (1), calls that it refused
-    /// (2), handles and descriptors that are there (3), and how often its heuristics were asked (4).
+    /// Counters of the library's convolutions: all (0), those with rounded factors (1), refused calls (2), live
+    /// handles and descriptors (3), and calls of the heuristics (4).
     fn convolutions(&self, what: u32) -> u64 {
         (self.convolutions)(what)
     }
@@ -129,7 +130,7 @@ impl Driver {
 /// Values by name.
 type Values = support::steps::Values<Vec<u8>>;
 
-/// Outputs of every step, and what is given at the end.
+/// Outputs of every step, and the given contents at the end.
 #[derive(Clone, PartialEq)]
 struct Left(Vec<Values>);
 
@@ -236,14 +237,14 @@ fn rewritten(graph: &Graph, name: &str, mut budget: u64) -> Option<(Graph, Bytes
     None
 }
 
-/// The least that any plan needs, and what the step needs as it is.
+/// The smallest budget of any plan, and the peak of the unchanged step.
 fn range(graph: &Graph) -> (u64, u64) {
     let cx = PassCx { workspaces: Some(workspaces), ..PassCx::default() };
     let needed = lmsc_passes::bridge(graph, &cx).unwrap().problem.needed_bytes();
     (needed.into_iter().max().unwrap_or(0), cx.memory(graph).peak().0)
 }
 
-/// Small models, with what they are called.
+/// Small models and their names.
 fn small() -> Vec<(String, Graph)> {
     let of = |path: PathBuf| {
         let name = path.strip_prefix(support::models::MODELS).unwrap().display().to_string();
@@ -256,8 +257,8 @@ fn small() -> Vec<(String, Graph)> {
 /// The part of the small models that this process is to run, of how many; none where it is to run the tests.
 const PART: &str = "LMSC_PART";
 
-/// As it is, in less memory and replayed as a graph: the same numbers as on the host but for rounding, and the same bits
-/// whatever the plan.
+/// Unchanged, in less memory and replayed as a graph: the host's numbers but for rounding, and the same bits
+/// for every plan.
 ///
 /// A process has one driver: so each processor runs a process.
 #[test]
@@ -311,7 +312,7 @@ fn steps_of_small_models_compute_what_the_host_computes() {
 /// Plans that were run and their copies, and models of which a library multiplies, or convolves.
 type Counts = [u64; 4];
 
-/// Every so many of the small models, from one of the first on; `tell` learns what each took.
+/// Every `parts`-th small model, from number `part` on; `tell` gets the time of each.
 fn small_models(driver: &Driver, part: usize, parts: usize, tell: impl Fn(&str, Duration)) -> Counts {
     // Otherwise each model takes its turn.
     let all = std::env::var_os("LMSC_REQUIRE_CXX").is_some();
@@ -343,7 +344,7 @@ fn small_models(driver: &Driver, part: usize, parts: usize, tell: impl Fn(&str, 
             let Some((graph, budget)) = rewritten(&graph, planner, budget) else { continue };
             let swapped = lowered(&graph, Some(budget));
             for (what, program) in [("as it is", &program), ("swapped", &swapped)] {
-                // Now kernels are what others wait for, now copies.
+                // Delay kernels in one turn and copies in another.
                 driver.slow(turn as u32 % 3, 200);
                 for graph in [false, true] {
                     let is_known = program.stream(Stream::Out).is_empty() && !graph;
@@ -367,7 +368,7 @@ fn small_models(driver: &Driver, part: usize, parts: usize, tell: impl Fn(&str, 
         }
         tell(&name, began.elapsed());
     }
-    // What is wrong, too little or not deterministic is not asked of it, and nothing of it is left.
+    // The library got no wrong, too small or nondeterministic call, and holds nothing at the end.
     assert_eq!([driver.convolutions(2), driver.convolutions(3)], [0, 0]);
     [runs, copies as u64, by_library, by_dnn]
 }
@@ -378,8 +379,7 @@ fn small_model(family: &str) -> Graph {
     found.unwrap_or_else(|| panic!("there is no small model {family}")).1
 }
 
-/// Elementwise kernels that follow each other are one launch, with the same bits, whatever the plan; who looks at each of
-/// them gets them one by one.
+/// Consecutive elementwise kernels are one launch with the same bits, for every plan; with `single_kernels` each is a launch.
 #[test]
 fn fused_steps_compute_the_same_bits_in_fewer_launches() {
     let Some((driver, _used)) = driver() else { return };
@@ -509,7 +509,7 @@ fn random_chain(rows: u64, columns: u64, operators: usize, seed: u64) -> Graph {
     Graph::parse(&text).unwrap_or_else(|e| panic!("{e} in {text}"))
 }
 
-/// Whatever is fused, bits are those of single kernels, whether there are no elements, few, or more than threads.
+/// Fused kernels give the bits of single ones, for no elements, few, and more than threads.
 #[test]
 fn random_chains_fuse_without_a_difference() {
     let Some(_driver) = driver() else { return };
@@ -560,8 +560,8 @@ fn parameters_are_updated_together() {
     assert!(moved.iter().all(|&bytes| f32::from_le_bytes(bytes).is_finite()), "and these are numbers");
 }
 
-/// What is multiplied is rounded if that is asked for, which shows, and otherwise not; replayed, a step has as many products
-/// as given command by command.
+/// Factors are rounded only if that is requested, and then it shows. A replayed step has as many products as
+/// one given command by command.
 #[test]
 fn products_are_rounded_only_if_that_is_asked_for() {
     let Some((driver, _used)) = driver() else { return };
@@ -593,7 +593,7 @@ fn products_are_rounded_only_if_that_is_asked_for() {
 #[ignore = "slow: `cargo xtask ci test` runs it"]
 fn convolutions_are_rounded_only_if_that_is_asked_for() {
     let Some((driver, _used)) = driver() else { return };
-    // Normalized, what is nothing but rounding errors would be as large as anything else.
+    // A normalization would make pure rounding errors as large as anything else.
     let graph = small_model("tiny_vgg/training_model");
     let program = lowered(&graph, None);
     let (expected, types) = on_host(&graph);
@@ -621,8 +621,8 @@ fn convolutions_are_rounded_only_if_that_is_asked_for() {
     }
 }
 
-/// Models whose floats are all short: what libraries multiply and convolve is short as it is, what is elementwise is fused,
-/// and what comes of both is what the host computes, but for rounding.
+/// Models whose floats are all short: libraries multiply and convolve short floats, elementwise operators are
+/// fused, and the results are the host's but for rounding.
 #[test]
 fn short_floats_train_as_on_the_host() {
     let Some((driver, _used)) = driver() else { return };
@@ -657,8 +657,8 @@ fn short_floats_train_as_on_the_host() {
         assert!(products > 0 && products == of_short, "{family}: {of_short} of {products} are of {short}");
         assert_eq!(convolutions, of_short_ones, "{family}");
         assert_eq!(convolutions > 0, family.contains("vgg"));
-        // A bias is added to what a library has rounded already: pixels that are equal then are gates that open or do not, and
-        // gradients tell of little else here.
+        // A bias is added to a result that a library has already rounded: gates of equal pixels then open or do
+        // not, and the gradients here depend on little else.
         let own = on_device(&program, CudaOptions { own_kernels: true, ..CudaOptions::default() });
         let outputs: Vec<&Values> = left.0.iter().take(left.0.len() - 1).collect();
         for (run, steps) in [("kernels", own.0.iter().collect()), ("libraries", outputs)] {
@@ -691,8 +691,8 @@ fn widened(short: ElementType, bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(float).collect()
 }
 
-/// A library takes what a plan gives: with as much as a profile says it does what it did with more, and where that is too
-/// little for all of its algorithms own kernels convolve.
+/// A library uses the workspace of the plan: with the size in the profile it gives the results that it gave
+/// with more; where the size is too small for all of its algorithms, own kernels convolve.
 #[test]
 fn convolutions_do_with_the_workspace_that_there_is() {
     let Some((driver, _used)) = driver() else { return };
@@ -726,7 +726,7 @@ fn convolutions_do_with_the_workspace_that_there_is() {
     let (left, again) = counted(&enough);
     assert_eq!((left.difference(&found, &types, None), again), (None, convolutions));
 
-    // What own kernels need, and not a byte more.
+    // Exactly the workspace of own kernels.
     let storages = lmsc_ir::Storages::of(&graph);
     let needed = |node: &str| {
         let spec = lmsc_kernels::Spec::of(&graph, &storages, graph.node_named(node).unwrap(), |_| None);
@@ -770,8 +770,8 @@ const LEAVES: &str = "g (float[20000] x, float[20000] w, float[] r) => (float[20
   [d] float[20000] w2 = ai.lmsc.SGDOptimizer(r, w, k) updates (w as w2)
 }";
 
-/// Every wait of small steps that are swapped is one event to wait for; without it the step computes something else where
-/// what it waits for takes long. So it is in chunks, whose waits are more.
+/// Every wait of small swapped steps is one event to wait for; without it the step computes something else if
+/// the awaited command is slow. The same holds in chunks, which have more waits.
 #[test]
 fn a_missing_wait_shows() {
     let Some((driver, _used)) = driver() else { return };
@@ -874,8 +874,8 @@ fn in_chunks(
     CudaSession::in_chunks(&checked, options, &compiler(), chunk, budget)
 }
 
-/// Chunks that addresses keep from step to step hold the bits that an arena holds, whatever the order of the streams; nothing is
-/// mapped within steps, and nothing is left.
+/// Chunks that addresses keep from step to step hold the bits that an arena holds, in every order of the
+/// streams; nothing is mapped within steps, and nothing is left.
 #[test]
 #[ignore = "slow: `cargo xtask ci test` runs it"]
 fn chunks_hold_the_same_bits_as_an_arena() {
@@ -895,7 +895,7 @@ fn chunks_hold_the_same_bits_as_an_arena() {
         let before = [3, 4].map(|what| driver.count(what));
         for (seed, graph) in [(2, false), (3, true)] {
             driver.seed(seed + number as u64);
-            // Rounded up to what the device maps.
+            // Rounded up to the device's granularity of mapping.
             let mut session = in_chunks(&program, CudaOptions { graph, ..options }, 1, None).unwrap();
             let it = session.fragmentation().unwrap();
             assert_eq!(it.chunk, 1 << 16);
@@ -977,7 +977,7 @@ impl Installed {
         self.0.path().join(name).display().to_string()
     }
 
-    /// What the command ends with, prints and says is wrong, where the driver has these settings.
+    /// Exit code, output and errors of the command, with these settings of the driver.
     fn lmsc(&self, arguments: &[&str], settings: &[(&str, &str)]) -> (Option<i32>, String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lmsc"));
         command.args(arguments).env("LMSC_CUDA_PATH", self.0.path()).env("XDG_CACHE_HOME", self.0.path());
@@ -986,7 +986,7 @@ impl Installed {
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     }
 
-    /// The same where nothing is wrong; what it prints.
+    /// Output of the command, which must succeed.
     fn ok(&self, arguments: &[&str], settings: &[(&str, &str)]) -> String {
         let (code, text, errors) = self.lmsc(arguments, settings);
         assert_eq!(code, Some(0), "{arguments:?}: {errors}");
@@ -994,7 +994,8 @@ impl Installed {
     }
 }
 
-/// The command finds the libraries by their folder, compiles kernels into the user's cache, and says what a device lacks.
+/// The command finds the libraries by their folder, compiles kernels into the user's cache, and reports
+/// features that a device lacks.
 #[test]
 fn the_command_runs_on_a_device() {
     let Some(installed) = Installed::new() else { return };
@@ -1054,8 +1055,8 @@ fn the_command_runs_on_a_device() {
     assert!(code == Some(1) && errors.contains("no CUDA device 7; the driver knows 1"), "{errors}");
 }
 
-/// What convolves is told with the losses; a profile has the workspace that its algorithms need, and with it a step runs as it
-/// did.
+/// The library that convolves is reported with the losses. A profile has the workspace of its algorithms, and a
+/// step with that workspace has the same results.
 #[test]
 fn the_command_convolves_by_a_library() {
     let Some(installed) = Installed::new() else { return };
@@ -1114,7 +1115,7 @@ fn the_command_convolves_by_a_library() {
     );
 }
 
-/// What `lmsc calibrate` writes.
+/// Output of `lmsc calibrate`.
 struct Calibrated {
     profile: Profile,
     link: lmsc_plan::target::TargetLink,
@@ -1186,7 +1187,7 @@ fn a_profile_measured_on_a_device_is_what_planners_read() {
     let text = installed.ok(&[&run[..], &[&planned]].concat(), &[]);
     assert!(text.contains("a step copies") && !text.contains("hidden"), "{text}");
 
-    // Where copies back take 20 ms more, what waits for them says so in a trace, and is not slower itself.
+    // If swap-ins take 20 ms more, the trace shows the waits of their readers, whose own times do not grow.
     let slow = [("FAKECUDA_SLOW", "0 0 20000")];
     let trace = installed.path("trace.json");
     let json = installed.ok(&[&run[..], &[&planned, "--trace", &trace, "--json"]].concat(), &slow);
@@ -1213,7 +1214,7 @@ fn a_profile_measured_on_a_device_is_what_planners_read() {
     assert!(waiting.nanos.values().all(|&nanos| nanos < 20_000_000), "{:?}", waiting.nanos);
 }
 
-/// What cannot run on a device cannot be measured there, for the same reasons.
+/// A step that cannot run on a device cannot be measured there, for the same reasons.
 #[test]
 fn a_step_that_a_device_refuses_is_not_measured() {
     let Some(installed) = Installed::new() else { return };
@@ -1230,7 +1231,7 @@ fn a_step_that_a_device_refuses_is_not_measured() {
     };
     let errors = both("batch=4", "cuda:7", "1000000");
     assert!(errors.contains("no CUDA device 7; the driver knows 1"), "{errors}");
-    // No plan fits what there is, of which `run` asks for more, and `calibrate` for a plan.
+    // No plan fits the device. `run` reports the free bytes, and `calibrate` the missing plan.
     let call = ["--dim", "batch=500000", "--device", "cuda", &model];
     let settings = [("FAKECUDA_MEM", "70000000")];
     let (code, _, errors) = installed.lmsc(&[&["run"], &call[..]].concat(), &settings);
@@ -1308,7 +1309,7 @@ fn a_plan_made_anywhere_runs_on_a_device() {
     assert!(errors.contains("it was planned for the target `host`"), "{errors}");
     assert!(errors.contains("help: plan with --target auto, or another target of CUDA"), "{errors}");
 
-    // What runs again leaves out the statistics that run on, which kernels must not look for.
+    // Recomputed nodes omit running statistics, which kernels must not look for.
     planned_by("memonger", "h200-sxm", "0.9x");
     let is_again = |line: &str| line.contains("BatchNormInternal<") && line.contains(" recomputes ");
     assert!(installed.ok(&["opt", &planned], &[]).lines().any(is_again));
@@ -1334,7 +1335,7 @@ fn a_step_is_planned_for_a_device_and_run_in_one_call() {
         "auto: a processor (compute capability 9.0), 16 GiB of 16 GiB free, 4 multiprocessors at 1000 MHz"
     ));
     assert_eq!(errors.matches("auto: ").count(), 1, "{errors}");
-    // Half of the free memory is more than the step needs; the arena has what it needs.
+    // Half of the free memory is more than the step needs; the arena has the size that it needs.
     let half = json(&installed.ok(&[&call[..], &["50%"]].concat(), &[("FAKECUDA_MEM", "8000000")]));
     assert_eq!(half["budget"], 4_000_000);
     assert!(half["run"]["arena"].as_u64().is_some_and(|arena| arena < 4_000_000), "{half}");
@@ -1350,7 +1351,7 @@ fn a_step_is_planned_for_a_device_and_run_in_one_call() {
     );
 }
 
-/// The target `auto` is what the driver says, and can be taken to another machine.
+/// The target `auto` is the driver's device, and can be taken to another machine.
 #[test]
 fn the_target_of_a_device_can_be_written_down() {
     let Some(installed) = Installed::new() else { return };
@@ -1378,7 +1379,8 @@ fn the_target_of_a_device_can_be_written_down() {
     assert!(code == Some(2) && errors.contains("`auto:N` with the number of a GPU"), "{errors}");
 }
 
-/// A step that is too large for the device is measured as it is planned for what it has, and never in more than the budget.
+/// A step that is too large for the device is measured under a plan for the device's memory, and never in more
+/// than the budget.
 #[test]
 fn a_step_larger_than_the_device_is_measured_within_a_budget() {
     let Some(installed) = Installed::new() else { return };
@@ -1403,7 +1405,7 @@ fn a_step_larger_than_the_device_is_measured_within_a_budget() {
     let told = installed.ok(&[&calibrate[..], &["--budget", &memory]].concat(), &[("FAKECUDA_MEM", &memory)]);
     assert!(told.contains(&format!(", within {}\n", Bytes(budget))), "{told}");
     let planned = std::fs::read_to_string(&profile).unwrap();
-    // Without a budget it is most of what is free.
+    // Without a budget, the limit is most of the free memory.
     let memory = (budget * 10 / 9 + 10).to_string();
     let told = installed.ok(&calibrate, &[("FAKECUDA_MEM", &memory)]);
     assert!(told.contains(", within "), "{told}");

@@ -1,5 +1,5 @@
-//! The pass `expand-training-ops`: each operator by itself computes what its expansion computes. Whole steps, and what
-//! has no rule, are in tests/kernels.rs.
+//! The pass `expand-training-ops`: each operator by itself computes the values of its expansion.
+//! tests/kernels.rs has whole steps, and operators without a rule.
 
 use crate::support::interpreter::Interpreter;
 use clap::Parser;
@@ -71,7 +71,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "float[2,3,9,13] dx, float[8,3,3,3] dw, float[8] db",
         "com.microsoft.ConvGrad<strides = [2, 2], pads = [1, 1, 1, 1]>(dy, x, w)",
     ),
-    // What strides leave over is cut off.
+    // Elements that the strides leave over are cut off.
     (
         "float[2,6,4,4] dy, float[2,4,10,9] x, float[6,2,3,2] w",
         "float[2,4,10,9] dx, float[6,2,3,2] dw, float[6] db",
@@ -209,7 +209,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Values of an input: floats of both signs, or above 0 for what is a variance or a rate; labels that differ.
+/// Values of an input: floats of both signs, or above 0 for variances and rates; labels that differ.
 fn values(graph: &Graph, value: ValueId) -> Vec<u8> {
     let ty = graph.value(value).ty.as_tensor().unwrap();
     let count = ty.element_count().unwrap();
@@ -229,7 +229,7 @@ fn values(graph: &Graph, value: ValueId) -> Vec<u8> {
     (0..count).flat_map(of).collect()
 }
 
-/// What the outputs are after a step, by name.
+/// The outputs after a step, by name.
 fn run(graph: Graph) -> Vec<(String, ElementType, Vec<u8>)> {
     let mut interpreter = Interpreter::new(graph).unwrap();
     for value in interpreter.inputs() {
@@ -292,7 +292,7 @@ fn expanded_operators_are_written_as_onnx() {
     assert!(!text.contains("= com.microsoft."));
 }
 
-/// What the command prints.
+/// Standard output of the command.
 fn opt(words: &[&str]) -> String {
     let Some(CliCommand::Opt(args)) = Cli::try_parse_from(words).unwrap().command else {
         panic!("{words:?}")

@@ -1,5 +1,5 @@
-//! Kernels on whole training steps, against what onnxruntime recorded: loss, every gradient, running statistics,
-//! parameters after the optimizer.
+//! Kernels on whole training steps, compared with recordings of onnxruntime: loss, every gradient, running
+//! statistics, parameters after the optimizer.
 //!
 //! The repository holds recordings of small models (`testdata/models/make/record.py`). With `LMSC_RECORDINGS` naming a
 //! folder of models and recordings in the layout of `testdata/models`, all of those are run too. `LMSC_REPORT=1`
@@ -19,12 +19,12 @@ use lmsc_passes::{PassCx, PassError, Pipeline};
 /// The largest error that is allowed, relative to the tensor's largest element.
 const ALLOWED: f64 = 1e-4;
 
-/// Gradients that are 0 but for rounding, because what follows is invariant to scale: compared with a hundredth of the
-/// largest gradient.
+/// Gradients that are 0 but for rounding, because the operators behind them are invariant to scale: compared
+/// with a hundredth of the largest gradient.
 const VANISHING: &[&str] = &["features.norm0.weight"];
 
-/// Adam's step is the gradient divided by its own size: where gradients are rounding errors, so are the steps. What it
-/// computes is compared with a tenth of the largest parameter.
+/// Adam divides the gradient by its own size: if gradients are rounding errors, so are its steps. Its results
+/// are compared with a tenth of the largest parameter.
 const DIVIDES: &[&str] = &["adamw1", "adamw3"];
 
 /// A tensor of a recording.
@@ -70,12 +70,12 @@ pub(crate) fn read(path: &Path) -> Recording {
     recording
 }
 
-/// What `role` holds of the name.
+/// The recorded tensor of this role and name.
 fn find<'a>(recording: &'a Recording, role: &str, name: &str) -> Option<&'a Recorded> {
     recording.get(role)?.get(name)
 }
 
-/// What is done to a graph before it runs.
+/// A rewriting of a graph before it runs.
 type Rewrite = fn(Graph) -> Graph;
 
 /// The graph, with dimensions as in the recording; with the optimizer beside it, if one is named.
@@ -149,7 +149,7 @@ impl Worst {
     }
 }
 
-/// Feeds what is recorded; the rest stays 0.
+/// Feeds the recorded tensors; the rest stays 0.
 pub(crate) fn feed(interpreter: &mut Interpreter, recording: &Recording) {
     for value in interpreter.inputs() {
         let name = interpreter.graph.value(value).name.clone();
@@ -164,8 +164,7 @@ pub(crate) fn set(interpreter: &mut Interpreter, name: &str, bytes: &[u8]) {
     interpreter.value_mut(value).copy_from_slice(bytes);
 }
 
-/// Runs the graph once and compares whatever is recorded of it. Masks that were drawn at random are taken from the
-/// recording.
+/// Runs the graph once and compares all recorded tensors. Masks that were drawn at random are taken from the recording.
 fn run_once(path: &Path, recording: &Recording, rewrite: Rewrite) -> Worst {
     let graph = rewrite(load(path, recording, None));
     let mut interpreter = Interpreter::new(graph).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

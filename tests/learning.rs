@@ -1,4 +1,4 @@
-//! A model learns, with swaps and without: the same losses, bit for bit, and it knows what it has not seen.
+//! A model learns, with swaps and without: the same losses, bit for bit, and it generalizes to unseen samples.
 
 use std::f32::consts::TAU;
 use std::path::Path;
@@ -80,7 +80,7 @@ fn ok(bench: &Bench, arguments: &str) -> String {
     String::from_utf8(outcome.stdout).unwrap()
 }
 
-/// What is printed of each step.
+/// The loss lines of the output.
 fn losses(text: &str) -> Vec<String> {
     text.lines().filter(|line| line.starts_with("step ")).map(str::to_owned).collect()
 }

@@ -1,5 +1,5 @@
-//! The library as a program that uses it meets it: what it compiles is what the command compiles, and a session of it runs the
-//! steps that `lmsc run` runs.
+//! The library as a client program uses it: it compiles to the files of the command, and its session runs the
+//! steps of `lmsc run`.
 
 use std::collections::BTreeMap;
 

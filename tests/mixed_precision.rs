@@ -1,5 +1,5 @@
-//! The pass `mixed-precision`: random steps and models compute nearly what they computed before, learn alike, and take much less
-//! memory. `LMSC_REPORT=1` prints the numbers.
+//! The pass `mixed-precision`: random steps and models compute nearly the same values as before, learn alike,
+//! and take much less memory. `LMSC_REPORT=1` prints the numbers.
 
 use std::io::Write;
 use std::path::Path;
@@ -100,7 +100,7 @@ fn random_steps_compute_nearly_the_same() {
     assert!(compared > 200, "{compared} values were compared");
     let median = errors[errors.len() / 2].0;
     assert!(median < 0.01, "{median}");
-    // The rest are gradients that are 0 but for rounding, and what Adam makes of them.
+    // The rest are gradients that are 0 but for rounding, and Adam's steps from them.
     let most = &errors[errors.len() / 10];
     assert!(most.0 < 0.05, "{most:?}");
 }

@@ -11,7 +11,7 @@ use lmsc_plan::planners;
 const FOUR_LAYERS: &str = include_str!("../testdata/passes/swap/fewest-bytes-for-a-budget.lms");
 const CNN: &str = "testdata/models/tiny_cnn/static/training_model.onnx";
 
-/// The graph is printed alike twice, and what is read of that is the graph.
+/// The graph is printed alike twice, and the text reads back as the graph.
 fn read_back(graph: &Graph, what: &str) {
     let text = lmsc_mlir::print(graph).unwrap_or_else(|e| panic!("{what}: {e}"));
     assert_eq!(lmsc_mlir::print(graph).as_ref(), Ok(&text), "{what}");
@@ -106,7 +106,7 @@ fn mlir_in_and_out() {
     assert_eq!(run("verify @/was.lms @/step.mlir"), run("verify @/was.lms @/step.lms"));
     let piped = bench.run_with("opt -", &file("step.mlir"));
     assert!(piped.stdout == file("step.lms"), "{piped:?}");
-    // What is planned does not depend on which text the graph came in.
+    // The plan does not depend on the text form of the input.
     run("opt @/was.lms -o @/was.mlir");
     for planner in ["auto", "swap-only", "tflms"] {
         let passes =

@@ -1,5 +1,6 @@
-//! The equivalence check on real graphs: the rewritten model passes, and every kind of damage to it is noticed. And random steps
-//! in chunks that addresses keep from step to step: they are safe, and not without what they wait for.
+//! The equivalence check on real graphs: the rewritten model passes, and every kind of damage to it is noticed.
+//! Random steps in chunks that addresses keep from step to step: they are safe, and unsafe without any of their
+//! waits.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +63,7 @@ fn every_kind_of_damage_to_every_model_that_was_cleaned_up_is_noticed() {
         all.extend(noticed);
     }
     assert!(changed > 20, "{changed} models were changed");
-    // What a graph without swaps and without recomputed nodes cannot have.
+    // Kinds of damage that need a swap or a recomputed node.
     let cannot = [Damage::RewireSwapIn, Damage::ForgetOrigin, Damage::DropDeadNode];
     let missed: Vec<_> =
         Damage::ALL.iter().filter(|kind| !all.contains(kind) && !cannot.contains(kind)).collect();

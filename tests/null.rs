@@ -1,5 +1,5 @@
-//! Models of full size over a CUDA that computes nothing: they open, run and replay, and a log tells what was asked of the
-//! device.
+//! Models of full size over a CUDA without computation: they open, run and replay, and a log lists the calls to
+//! the device.
 //!
 //! Needs a C++ compiler, and says so where there is none.
 
@@ -18,7 +18,8 @@ const GIB: u64 = 1 << 30;
 /// A card of 80 GB, of which a driver gives 79 GiB.
 const CARD: u64 = 79 * GIB;
 
-/// The library: as it is, without what CUDA 12.8 brought, and too old to be used; built once, none where there is no compiler.
+/// The library in three forms: complete, without the functions of CUDA 12.8, and too old to be used; built
+/// once, none where there is no compiler.
 fn libraries() -> Option<&'static [PathBuf; 3]> {
     static BUILT: OnceLock<Result<Option<[PathBuf; 3]>, String>> = OnceLock::new();
     BUILT.get_or_init(shim::null).as_ref().unwrap_or_else(|e| panic!("{e}")).as_ref()
@@ -30,7 +31,7 @@ const NVRTC: &str = "libnvrtc.so.13";
 const BLAS: &str = "libcublas.so.13";
 const DNN: &str = "libcudnn.so.9";
 
-/// A folder with libraries, and with what commands write.
+/// A folder with libraries, and with the files that commands write.
 struct Installed(tempfile::TempDir);
 
 impl Installed {
@@ -74,7 +75,7 @@ impl Installed {
         command
     }
 
-    /// What it ends with, prints and says is wrong.
+    /// Exit code, output and errors of the command.
     fn lmsc(&self, arguments: &[&str], settings: &[(&str, &str)]) -> (Option<i32>, String, String) {
         _ = std::fs::remove_file(self.path("log"));
         let output = self.command(arguments, settings).output().unwrap();
@@ -82,14 +83,14 @@ impl Installed {
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     }
 
-    /// What it prints where nothing is wrong, as JSON.
+    /// Output of the command, which must succeed, as JSON.
     fn json(&self, arguments: &[&str], settings: &[(&str, &str)]) -> Value {
         let (code, text, errors) = self.lmsc(arguments, settings);
         assert_eq!(code, Some(0), "{arguments:?}: {errors}");
         serde_json::from_str(&text).unwrap_or_else(|e| panic!("{arguments:?}: {e}: {text}"))
     }
 
-    /// What the last command asked of the device.
+    /// The device calls of the last command.
     fn log(&self) -> Log {
         let text = std::fs::read_to_string(self.path("log")).unwrap_or_default();
         Log(text.lines().map(str::to_owned).collect())
@@ -105,7 +106,7 @@ impl Installed {
     }
 }
 
-/// What a command asked of the device, a line a call.
+/// The device calls of a command, one a line.
 struct Log(Vec<String>);
 
 impl Log {
@@ -153,7 +154,7 @@ fn model(name: &str) -> String {
     format!("{}/{name}/training_model.onnx", support::models::MODELS)
 }
 
-/// What a step of a program asks of the device, by `lmsc launches`: kernels, products, convolutions, copies out and in.
+/// Numbers of commands of a program's step, from `lmsc launches`: kernels, products, convolutions, copies out and in.
 fn listed(installed: &Installed, model: &[&str]) -> [usize; 5] {
     let json = installed.json(&[&["launches", "--json"], model].concat(), &[]);
     let calls = |kind: &str| {
@@ -238,7 +239,7 @@ fn other_models_of_full_size_run() {
     }
 }
 
-/// A small model, for what has nothing to do with its size.
+/// A small model, for tests that do not depend on its size.
 fn small() -> Vec<String> {
     [&model("tiny_vgg"), "--dim", "batch=2"].map(str::to_owned).to_vec()
 }
@@ -260,7 +261,7 @@ fn warnings(errors: &str) -> Vec<&str> {
     all.filter(|warning| !warning.contains("nothing is learned")).collect()
 }
 
-/// The libraries that were used, by what is told of them: names, and paths below the folder.
+/// The reported libraries: names, and paths below the folder.
 fn used(installed: &Installed, json: &Value) -> Vec<(String, String)> {
     let root = std::fs::canonicalize(installed.0.path()).unwrap();
     let text = |library: &Value, key: &str| library[key].as_str().unwrap().to_owned();

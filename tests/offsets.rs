@@ -1,4 +1,4 @@
-//! Addresses for real graphs that swap nothing: the arena is hardly larger than what is live at once.
+//! Addresses for real graphs that swap nothing: the arena is hardly larger than the largest sum of live bytes.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use lmsc_ir::{Bytes, Graph, NodeId, Storages};
 use lmsc_passes::{Lowering, PassCx, lower};
 use lmsc_plan::MemoryTimeline;
 
-/// What every address is a multiple of, so that nothing takes less than its size rounded up to it.
+/// Every address is a multiple of this, so sizes are rounded up to it.
 const ALIGNMENT: u64 = 64;
 
 /// By how many ten thousandths the arena is larger than the load, at most.

@@ -1,7 +1,7 @@
-//! Snapshot tests of passes: every `testdata/passes/<pass>/<case>.lms` is run as its first line says, and what it
-//! changes is compared with the `.snap` beside it.
+//! Snapshot tests of passes: every `testdata/passes/<pass>/<case>.lms` is run as its first line says, and the
+//! diff is compared with the `.snap` beside it.
 //!
-//! `cargo review` accepts what is meant.
+//! `cargo review` accepts intended changes.
 
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ fn outcome(case: &Path) -> String {
         Ok(text) => Graph::parse(&text).unwrap(),
         Err(error) => return format!("// exit {}\n{error}\n", error.exit_code()),
     };
-    // What is written in other operators is compared by what it computes: tests/kernels.rs.
+    // A graph rewritten in other operators is compared by its results: tests/kernels.rs.
     let passes = Pipeline::parse(&args.passes.join(",")).unwrap();
     passes.prove(&before, &after).unwrap_or_else(|e| panic!("{}: {e}", case.display()));
     let mut out = format!("// before: {}\n// after:  {}\n", facts(&before), facts(&after));
@@ -70,7 +70,7 @@ fn facts(graph: &Graph) -> String {
     format!("resident {} + transient peak {} at [{node}]", memory.resident, memory.transient_peak())
 }
 
-/// What the case's `// RUN:` line asks for.
+/// The options of the case's `// RUN:` line.
 fn arguments(case: &Path) -> OptArgs {
     let text = std::fs::read_to_string(case).unwrap();
     let run = text.lines().next().and_then(|line| line.strip_prefix("// RUN: "));

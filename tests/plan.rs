@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const RESNET: &str = "--instance testdata/instances/dag_resnet50_224_b64.json";
 
-/// What is printed, without what differs from run to run.
+/// The printed report, without the fields that differ from run to run.
 fn answer(arguments: &str) -> Value {
     let outcome = Bench::new().run(&format!("plan {arguments} --json"));
     assert_eq!(outcome.code, 0, "{outcome:?}");

@@ -1,4 +1,4 @@
-//! Plans on real graphs: what planners count is what the graph needs, and what is applied is what was planned.
+//! Plans on real graphs: planners count the bytes that the graph needs, and the rewritten graph carries out the plan.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ fn every_model_runs_as_planned() {
         let hoist = Pipeline::parse("hoist-shapes").unwrap();
         hoist.run(&mut graph, &PassCx::default()).unwrap();
         let memory = MemoryTimeline::of(&graph);
-        // Graphs of these sizes are small: whatever has as many bytes as a page may leave.
+        // Graphs of these sizes are small: tensors from the size of a page on may be swapped.
         let terms = Terms { smallest: Bytes(4096), ..Terms::new(Link::default(), Bytes::ZERO) };
         let phases = Phases::of(&graph, |_| None);
         let bridge = Bridge::of(&graph, &phases, &terms, |node| cost(&graph, node)).unwrap();
@@ -61,7 +61,7 @@ fn every_model_runs_as_planned() {
                 Request { granularity: Granularity::Whole, effort, ..Request::new(&bridge.problem, budget) };
             match planners::planner(planner).unwrap().plan(&request) {
                 Ok(plan) => plans.push((budget, plan)),
-                // TFLMS lets only what the forward phase produces leave, which is not always enough.
+                // TFLMS swaps only results of the forward phase, which is not always enough.
                 Err(_) if planner == "tflms-best" => {}
                 Err(refusal) => panic!("{}, {planner}: {refusal}", path.display()),
             }
@@ -132,7 +132,7 @@ fn a_graph_that_tflms_rewrote_carries_out_a_valid_plan() {
     assert!(copies > 500 / one_in(), "only {copies} copies");
 }
 
-/// The order of operators depends on the planner that is asked; what the floors promise must hold in it.
+/// The order of operators depends on the planner; the promised floors must hold in it.
 #[test]
 #[ignore = "slow: `cargo xtask ci test` runs it"]
 fn every_budget_from_the_floor_on_has_a_plan() {
@@ -194,7 +194,7 @@ fn every_budget_from_the_floor_on_has_a_plan() {
     assert!(lower > 5 || !is_thorough(), "{lower} models");
 }
 
-/// What is told as the smallest budgets and as the peak holds, where everything gets an address, at just that number.
+/// The reported smallest budgets and peak suffice exactly, with an address for everything.
 #[test]
 #[ignore = "slow: `cargo xtask ci test` runs it"]
 fn floors_and_peaks_hold_with_addresses() {

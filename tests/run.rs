@@ -296,7 +296,7 @@ fn start(bench: &Bench, arguments: &str) -> Child {
     let program = env!("CARGO_BIN_EXE_lmsc");
     let mut command = Command::new(if cfg!(target_os = "linux") { "env" } else { program });
     if cfg!(target_os = "linux") {
-        // What starts the tests may ignore signals, as nohup does, and its children would, too.
+        // The parent of the tests may ignore signals, as nohup does, and its children inherit that.
         command.args(["--default-signal=HUP,INT,TERM", program]);
     }
     command.args(words).current_dir(env!("CARGO_MANIFEST_DIR"));
@@ -326,7 +326,7 @@ fn await_handlers(child: &Child) {
     }
 }
 
-/// What the program printed and answered.
+/// Exit code and output of the program.
 fn end(child: Child) -> (Option<i32>, String) {
     let outcome = child.wait_with_output().unwrap();
     (outcome.status.code(), String::from_utf8(outcome.stderr).unwrap())
@@ -502,7 +502,7 @@ fn a_page_shows_the_step_as_simulated_and_as_measured() {
     // Such a link makes both wait.
     assert!(names(3).iter().chain(&names(7)).all(|name| name.contains(" waits for ")));
     assert!(!names(3).is_empty() && !names(7).is_empty());
-    // The bytes in use never exceed what was planned, in either.
+    // The bytes in use never exceed the planned ones, in either.
     for curve in ["before", "after"] {
         let points = data["memory"][curve].as_array().unwrap();
         let most = points
@@ -588,7 +588,7 @@ fn a_checkpoint_holds_all_that_the_next_step_follows_from() {
     // Another run from the same values, with another rate.
     ok(&bench, "run @/g.lms --params @/b.safetensors --feeds @/lr.safetensors --steps 1");
 
-    // What is drawn is drawn again, from the seed of the run.
+    // Random numbers repeat with the seed of the run.
     ok(&bench, "run @/g.lms --seed 7 --steps 4 --save @/a.safetensors");
     ok(&bench, "run @/g.lms --seed 7 --steps 1 --save @/b.safetensors");
     ok(&bench, "run @/g.lms --resume @/b.safetensors --steps 3 --save @/c.safetensors");

@@ -1,4 +1,5 @@
-//! Plans, schedules, certificates and instances as files: what is written is carried out and checked, and nothing else is.
+//! Plans, schedules, certificates and instances as files: valid files are carried out and checked, all others
+//! are refused.
 
 use crate::support::{Bench, Outcome, snapshot};
 use serde_json::Value;
@@ -101,7 +102,7 @@ fn a_plan_of_something_else_is_refused() {
         String::from_utf8_lossy(&retimed.stdout).contains("ms in the times for which it was made"),
         "{retimed:?}"
     );
-    // A plan is carried out whoever made it.
+    // A plan by any planner is carried out.
     let foreign = bench.run(&format!("{VGG} --plan @/planner.json"));
     let hash = |outcome: &Outcome| String::from_utf8_lossy(&outcome.stdout).lines().last().map(str::to_owned);
     assert_eq!((foreign.code, hash(&foreign)), (0, hash(&saved)), "{foreign:?}");

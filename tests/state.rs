@@ -1,5 +1,5 @@
-//! State, whatever computes it: any value of a random training graph as the next value of any input of its type. Steps that keep
-//! it give the bits of steps whose caller feeds each output back.
+//! State from any operator: any value of a random training graph as the next value of any input of its type.
+//! Steps that keep it give the bits of steps whose caller feeds each output back.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const STEPS: u64 = 3;
 
 /// Pairs of an input and a value of its type, which become outputs of the graph.
 fn choose_pairs(graph: &mut Graph, rng: &mut Rng) -> Vec<(ValueId, ValueId)> {
-    // Also those that an operator writes in place: what it writes need not be the next value.
+    // Include in-place operands: the written value may not be the variable's next value.
     let (mut inputs, storages) = (graph.inputs.clone(), Storages::of(graph));
     let mut taken = BTreeSet::new();
     let mut pairs = Vec::new();
@@ -46,7 +46,7 @@ fn choose_pairs(graph: &mut Graph, rng: &mut Rng) -> Vec<(ValueId, ValueId)> {
     pairs
 }
 
-/// What the outputs of these names hold after some steps; `feed` are names of outputs and of the inputs that get their values.
+/// The outputs of these names after some steps; `feed` pairs outputs with the inputs that get their values.
 fn after_steps(graph: &Graph, outputs: &[String], feed: &[(String, String)]) -> Option<Vec<Vec<u8>>> {
     let needed = lmsc_runtime::workspaces(graph);
     let workspace = |node| needed.get(&node).copied().unwrap_or_default();

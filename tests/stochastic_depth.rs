@@ -1,5 +1,5 @@
-//! Layers that a random gate closes are left out of a step: it runs under the plan of the whole graph, in the same arena, and
-//! computes what the step without these layers does (DQN §5).
+//! Layers that a random gate closes are left out of a step: it runs under the plan of the whole graph, in the
+//! same arena, and computes the results of the step without these layers (DQN §5).
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,8 +24,8 @@ fn resnet(batch: u64) -> Graph {
     lmsc::load(&folder.join("training_model.onnx"), &binding).unwrap().graph
 }
 
-/// The graph without these residual layers: what read a sum reads what was added to the branch, the gradient of that is all that
-/// there is, and the weights of the branch have gradients of zero.
+/// The graph without these residual layers: readers of a sum read its shortcut, the shortcut's gradient is the
+/// whole gradient, and the weights of the branch have gradients of zero.
 fn without(graph: &Graph, layers: &[Layer]) -> Graph {
     let mut graph = graph.clone();
     let mut order = graph.order().to_vec();
@@ -43,7 +43,7 @@ fn without(graph: &Graph, layers: &[Layer]) -> Graph {
         for (node, index) in readers(&graph, sum) {
             graph.set_operand(node, index, shortcut);
         }
-        // What the gradient of the branch leads to, but for sums with other gradients, is zero.
+        // The successors of the branch's gradient are zero, except sums with other gradients.
         let mut zero: Vec<NodeId> = vec![layer.gradient];
         while let Some(node) = zero.pop() {
             order.retain(|&other| other != node);
@@ -75,7 +75,7 @@ fn without(graph: &Graph, layers: &[Layer]) -> Graph {
         }
     }
     graph.set_order(order);
-    // What only led to what is gone.
+    // Remove nodes whose results nothing reads any more.
     loop {
         let read: BTreeSet<ValueId> = graph.order().iter().flat_map(|&n| graph.node(n).reads()).collect();
         let unread = |&node: &NodeId| {
@@ -142,7 +142,7 @@ fn a_step_without_closed_layers_is_that_of_the_graph_without_them() {
         let reduced = lowered(&without(&graph, &closed), None);
         let (expected, found) =
             (rehearse(&reduced, 0, false, <[u8]>::to_vec).0, rehearse(&gated, 0, true, <[u8]>::to_vec).0);
-        // Statistics of what is not there are no variables; they stay what they were.
+        // Statistics of removed layers are not variables; they keep their values.
         let is_input = |program: &Program, name: &str| {
             program.given.iter().any(|given| *given.tensor.name == *name && given.role == Role::Input)
         };

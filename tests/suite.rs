@@ -27,7 +27,7 @@ fn numbers(view: &TensorView<'_>) -> Option<Vec<f64>> {
     })
 }
 
-/// What is wrong with a result; nothing if it is within the tolerances.
+/// The difference of a result beyond the tolerances, if any.
 fn differs(
     found: &TensorView<'_>,
     expected: &TensorView<'_>,

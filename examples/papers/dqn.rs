@@ -1,4 +1,4 @@
-//! DQN Figure 5: what less memory costs.
+//! DQN Figure 5: the cost of less memory.
 
 use std::sync::Mutex;
 
@@ -36,11 +36,11 @@ const EPISODES: u32 = 24;
 /// And how many where it begins with the weights that it has learned on a smaller network.
 const EPISODES_TUNED: u32 = 12;
 
-/// After how many of them the table tells what was best.
+/// Numbers of episodes after which the table shows the best plan.
 const AFTER: [u32; 3] = [1, EPISODES_TUNED, EPISODES];
 
-/// Which network begins with what was learned on which, with memory that is so much less (§4.4.2: "train a DQN on a small graph
-/// and fine-tune on a large one").
+/// The fine-tuned network, the network whose weights it begins with, and its memory limit in percent (§4.4.2:
+/// "train a DQN on a small graph and fine-tune on a large one").
 const TUNED: (&str, &str, u64) = ("resnet-50", "resnet-18", 40);
 
 /// How many steps of a network of stochastic depth are run by each plan.
@@ -59,7 +59,7 @@ enum From {
     Trace(&'static str),
 }
 
-/// What the tables call it, the end of the plot's name, and where it comes from.
+/// Name in the tables, end of the plot's name, and origin.
 type Network = (&'static str, &'static str, From);
 
 const NETWORKS: &[Network] = &[
@@ -77,7 +77,7 @@ const NETWORKS: &[Network] = &[
     ("ResNet-18 of stochastic depth, batch 64", "stochastic-depth", From::StochasticDepth("resnet18", 64)),
 ];
 
-/// A network's step, and what becomes of its operators in several steps; of one that is always the same, nothing.
+/// A network's step, and the effect of the gates on its operators in several steps; empty if every step is the same.
 fn network(from: From) -> Stochastic {
     let target = work::target("gtx1080ti");
     let graph =
@@ -103,7 +103,7 @@ struct Case {
     learned: Option<Learned>,
 }
 
-/// What learning came to.
+/// Result of the training.
 struct Learned {
     /// Nodes of the graph, and windows for which a tensor may leave or be removed.
     nodes: usize,
@@ -113,7 +113,7 @@ struct Learned {
     weights: Weights,
 }
 
-/// The plan of a way within the budget; and what learning came to, where it learns.
+/// The planner's plan within the budget; and the result of its training, if it learns.
 fn plan(
     problem: &Problem,
     way: &Way,
@@ -144,7 +144,7 @@ fn plan(
     Some((plan, learned))
 }
 
-/// What the plan comes to on average where layers are left out, each step checked.
+/// Average cost of the plan over steps that leave layers out, each step checked.
 fn over_steps(plan: &Plan, budget: u64, steps: &[Vec<GateEffect>]) -> Found {
     let room = edges(&plan.problem, &plan.schedule, Room::Counted(budget)).expect("the plan is valid");
     let replay = Replay::new(&plan.problem, &plan.schedule, &room);
@@ -211,7 +211,7 @@ pub(crate) fn run(scale: Scale) -> Page {
         plan(problem, &Way::DQN, budget(problem, TUNED.2), scale, None)?.1
     });
     let begin = |index: usize| Some(&small.as_ref().filter(|_| names[index].1 == TUNED.0)?.weights);
-    // What takes least time last.
+    // The fastest cases last.
     let pairs: Vec<(usize, u64)> =
         (0..names.len()).rev().flat_map(|n| less(n).iter().map(move |&less| (n, less))).collect();
     let mut cases = each(&pairs, |&(index, less)| case(index, &networks[index], less, scale, begin(index)));
@@ -287,7 +287,7 @@ pub(crate) fn run(scale: Scale) -> Page {
     }
 }
 
-/// What learning costs, and what it gains.
+/// Costs and gains of learning.
 fn learning(names: &[Network], cases: &[Case]) -> Table {
     let after = AFTER.map(|after| format!("after {after}"));
     let columns: Vec<String> =

@@ -5,9 +5,9 @@
 //! $ cargo run --release --example papers -- opt dqn
 //! ```
 //!
-//! writes `bench/papers/<experiment>.md`, `.csv` and the plots. Times are those of the cost model, budgets are limits, and
-//! nothing depends on the machine that runs it: the files of a second run are the same. `bench/papers/README.md` says what
-//! the papers report and where we differ.
+//! writes `bench/papers/<experiment>.md`, `.csv` and the plots. Times are those of the cost model, budgets are
+//! limits, and nothing depends on the machine that runs it: the files of a second run are the same.
+//! `bench/papers/README.md` compares the results with those of the papers.
 
 mod dqn;
 mod networks;
@@ -28,12 +28,12 @@ use plot::Plot;
 use table::Table;
 use work::Scale;
 
-/// What an experiment found.
+/// The result of an experiment.
 struct Page {
-    /// What its files are called.
+    /// Stem of its files' names.
     name: &'static str,
     title: &'static str,
-    /// What was done.
+    /// Description of the experiment.
     about: &'static str,
     tables: Vec<Table>,
     plots: Vec<Plot>,

@@ -34,7 +34,7 @@ fn without_layer(graph: &Graph, layer: usize) -> Graph {
     );
     let result = |node: NodeId| graph.node(node).results[0].expect("it is asked for");
     let operand = |node: NodeId| graph.node(node).operands[0].expect("it is there");
-    // Forward, what came in goes on; backward, the gradient does.
+    // The layer becomes the identity: forward for its operand, backward for the gradient.
     let passes = [(result(relu), operand(convolution)), (result(of_convolution), operand(of_relu))];
     for (old, new) in passes {
         for &node in &graph.order().to_vec() {
@@ -64,7 +64,7 @@ fn without_layer(graph: &Graph, layer: usize) -> Graph {
     Graph::parse(&text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A network of stochastic depth: its step with every layer, and what becomes of each operator in some steps.
+/// A network of stochastic depth: its step with every layer, and the effect of the gates on each operator in some steps.
 pub(crate) struct Stochastic {
     pub(crate) problem: Problem,
     /// By step, by tick.
@@ -97,7 +97,7 @@ pub(crate) fn stochastic_depth(graph: &Graph, target: &Target, steps: usize) -> 
             let node = graph.node_named(&launch.node).expect("a launch is of a node");
             of[node.as_u32() as usize] = Some(parts.of(lmsc_ir::program::Stream::Compute, index));
         }
-        // Views are no launches: they are there if what they look at is.
+        // Views are not launched: a view exists if its operand does.
         let mut there: Vec<bool> = bridge.problem.tensors.values().map(|tensor| tensor.given).collect();
         let part = |(node, op): (&NodeId, &lmsc_plan::problem::Operator)| {
             let reads = op.reads.iter().all(|tensor| there[tensor.as_u32() as usize]);

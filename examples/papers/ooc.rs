@@ -89,7 +89,7 @@ fn cases(scale: Scale) -> Vec<Case> {
     let target = work::target("v100-nvlink2");
     let budget = target.device_bytes.0;
     each(scale.some(TABLE, 2), |&(batch, paper)| {
-        // The smallest batches fit; what a part of the experiment shows is swapping.
+        // The smallest batches fit; this part of the experiment shows swapping.
         let problem = work::model("resnet50/training_model.onnx", &[("batch", batch)], &target);
         let peak = work::peak(&problem);
         let budget = if scale == Scale::Smoke { peak * 3 / 4 } else { budget };

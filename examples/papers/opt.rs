@@ -27,7 +27,7 @@ const NETWORKS: &[&str] =
     &["resnet18", "resnet34", "resnet50", "resnet152", "densenet121", "densenet161", "densenet169"];
 const SIZES: &[(u64, [u64; 2])] = &[(224, [32, 128]), (500, [8, 32]), (1000, [2, 8])];
 
-/// What there is of networks that have no instance of every size: chains of few stages.
+/// Chains of few stages, for networks without an instance of every size.
 const COARSE: &[&str] =
     &["resnet101_500_b8_k6", "resnet101_500_b8_k8", "inceptionv3_299_b32_k6", "inceptionv3_299_b32_k8"];
 
@@ -35,7 +35,7 @@ const COARSE: &[&str] =
 const MODELS: &[&str] = &["resnet18", "resnet50", "densenet121"];
 
 struct Network {
-    /// What plots gather.
+    /// The plots group cases by this key.
     family: String,
     name: String,
     problem: Problem,
@@ -191,7 +191,7 @@ fn by_memory(
     table
 }
 
-/// What the paper says in §6.2, counted.
+/// The claims of §6.2 of the paper, counted.
 fn claims(cases: &[Case]) -> Table {
     let index = |label: &str| ways(true).iter().position(|way| way.label == label).expect("it is shown");
     let [greedy, dynprog, vdnn, autoswap, tflms] =

@@ -1,4 +1,4 @@
-//! Beside what MAGIS and MONeT publish: the same networks, the same shares of memory.
+//! Comparison with the results that MAGIS and MONeT publish: the same networks, the same shares of memory.
 
 use crate::Page;
 use crate::table::{Table, percent_above};
@@ -15,7 +15,7 @@ struct Published {
     file: &'static str,
     dims: &'static [(&'static str, u64)],
     target: &'static str,
-    /// Memory in percent of the framework's, and what is published for it.
+    /// Memory in percent of the framework's, and the result published for it.
     points: &'static [(f64, &'static str)],
 }
 

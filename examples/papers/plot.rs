@@ -8,7 +8,7 @@ pub(crate) struct Plot {
     pub(crate) title: String,
     pub(crate) x: &'static str,
     pub(crate) y: &'static str,
-    /// Whatever is above is cut off.
+    /// Points above are cut off.
     pub(crate) top: Option<f64>,
     pub(crate) curves: Vec<Curve>,
 }

@@ -1,4 +1,4 @@
-//! TFLMS Table 3 and Figures 6 to 9: the largest batch, and what its parameters do.
+//! TFLMS Table 3 and Figures 6 to 9: the largest batch, and the effect of its parameters.
 
 use lmsc_ir::{Bytes, Graph};
 use lmsc_passes::{PassCx, Pipeline};
@@ -36,7 +36,7 @@ impl Model {
 /// A step with fixed parameters of TFLMS.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    /// The memory that it needs whatever the timing, and its time by the edges of the rewritten graph.
+    /// The memory that it needs in every timing, and its time by the edges of the rewritten graph.
     peak: u64,
     nanos: u64,
     tensors: usize,
@@ -92,7 +92,7 @@ fn largest(holds: impl Fn(u64) -> bool) -> u64 {
     yes
 }
 
-/// Parameters, what they are called, and how large a share of all tensors they swap, in percent.
+/// Parameters, their label, and the share of all tensors that they swap, in percent.
 struct Setting {
     name: &'static str,
     share: usize,

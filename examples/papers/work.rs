@@ -1,4 +1,4 @@
-//! What the experiments share: problems out of models and instances, planners on them, and work on all processors.
+//! Shared by the experiments: problems from models and instances, planners run on them, and work on all processors.
 
 use std::io::Write;
 use std::path::Path;
@@ -35,7 +35,7 @@ impl Scale {
     }
 }
 
-/// Says on standard error what is being done; a closed one is nothing to die of.
+/// Reports progress on standard error; ignores a closed one.
 pub(crate) fn say(text: &str) {
     _ = writeln!(std::io::stderr(), "{text}");
 }
@@ -66,12 +66,12 @@ fn passed(mut graph: Graph, cx: &PassCx) -> Graph {
     graph
 }
 
-/// The problem of a model: what planners see of it.
+/// The planning problem of a model.
 pub(crate) fn model(model: &str, dims: &[(&str, u64)], target: &Target) -> Problem {
     of_graph(graph(model, dims), target)
 }
 
-/// The problem of a graph: what planners see of it.
+/// The planning problem of a graph.
 pub(crate) fn of_graph(graph: Graph, target: &Target) -> Problem {
     let cx = PassCx { target: Some(target.clone()), ..PassCx::default() };
     bridge(&prepared(graph, target), &cx).expect("the models have no swaps").problem
@@ -102,7 +102,7 @@ pub(crate) fn half_duplex(mut problem: Problem) -> Problem {
     problem
 }
 
-/// What a planner made of a problem.
+/// Figures of a planner's plan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub(crate) makespan: u64,
@@ -117,7 +117,7 @@ impl Found {
     }
 }
 
-/// The columns of what a way came to in a case, as CSV.
+/// The CSV columns of a planner's result in a case.
 pub(crate) const FOUND: [&str; 6] =
     ["compute_ms", "bound_ms", "planner", "makespan_ms", "recomputed_ms", "out_bytes"];
 
@@ -137,7 +137,7 @@ pub(crate) fn cells(compute: u64, bound: Option<u64>, way: &Way, found: Option<F
 /// How a planner is asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    /// What tables call it.
+    /// Label in tables.
     pub(crate) label: &'static str,
     planner: &'static str,
     granularity: Granularity,
@@ -157,7 +157,7 @@ impl Way {
         }
     }
 
-    /// The same choice of what leaves, its copies ordered by us.
+    /// The planner's swap set, with its copies ordered by our scheduler.
     pub(crate) const fn justified(label: &'static str, planner: &'static str) -> Way {
         Way { label, scheduler: Scheduler::Justified, ..Way::paper(planner) }
     }
@@ -203,7 +203,7 @@ impl Way {
     pub(crate) const AUTO_RANGES: Way =
         Way { recompute: true, granularity: Granularity::Ranges, ..Way::justified("auto, ranges", "auto") };
 
-    /// What the planner finds within the budget, checked, and never below what no plan can beat.
+    /// Figures of the planner's plan within the budget. The plan is checked, and compared with the lower bound.
     pub(crate) fn find(&self, problem: &Problem, budget: u64, scale: Scale) -> Option<Found> {
         Some(Found::of(&self.plan(problem, budget, scale, Learning::default())?))
     }
@@ -236,7 +236,7 @@ pub(crate) fn bound(problem: &Problem, budget: u64, recompute: bool) -> u64 {
     bound::certify(problem, budget, &certificate).expect("a bound is proven")
 }
 
-/// What `one` makes of each, in their order; by all processors.
+/// Results of `one` for each item, in their order, computed by all processors.
 pub(crate) fn each<T: Sync, R: Send>(all: &[T], one: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let results: Vec<Mutex<Option<R>>> = all.iter().map(|_| Mutex::new(None)).collect();

@@ -1,4 +1,4 @@
-//! What each target does with the bytes of one input: the bodies that `cargo test --test fuzz` runs on inputs of its own.
+//! The work of each target on the bytes of one input: the bodies that `cargo test --test fuzz` runs on inputs of its own.
 
 use libfuzzer_sys::arbitrary;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};

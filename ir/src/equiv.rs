@@ -871,7 +871,7 @@ impl<'g> Walk<'g> {
         Ok(())
     }
 
-    /// Numbers the result of a node that decodes what `encoding` encoded: it is `whole`.
+    /// Numbers the result of a node that decodes the result of `encoding`: it is `whole`.
     fn number_decoding(&mut self, node: &Node, encoding: NodeId, whole: ValueId) -> Result<(), String> {
         let number = self.read(whole)?;
         self.define(node.results[0].expect("it is decoded"), number)?;

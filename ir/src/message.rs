@@ -10,16 +10,16 @@ use std::fmt;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
-    /// What is wrong; it may have several lines.
+    /// The fault; it may have several lines.
     pub text: String,
     /// Further facts, whole sentences.
     pub facts: Vec<String>,
-    /// What to do, each advice for itself.
+    /// The remedies, each for itself.
     pub helps: Vec<String>,
 }
 
 impl Message {
-    /// What is wrong, without more.
+    /// The fault alone.
     pub fn new(text: impl Into<String>) -> Message {
         Message { text: text.into(), ..Message::default() }
     }
@@ -59,9 +59,9 @@ impl From<&str> for Message {
     }
 }
 
-/// An error whose `Display` says what is wrong, and that knows what to do about it.
+/// An error whose `Display` states the fault, with remedies.
 pub trait Advice: fmt::Display {
-    /// What to do, each advice once.
+    /// The remedies, each once.
     fn helps(&self) -> Vec<String>;
 
     /// The error as a message.

@@ -14,7 +14,7 @@ pub fn count(number: usize, noun: &str) -> String {
 /// The text as it is shown: a character that moves the cursor, changes colours or the direction of writing is written as
 /// `\u001b`, which is an escape in JSON, too. Line ends stay.
 ///
-/// Whatever reaches a terminal goes through here, so that names in a stranger's model cannot forge what a report says.
+/// All text for a terminal goes through here, so that names in a stranger's model cannot forge a report.
 pub fn shown(text: &str) -> Cow<'_, str> {
     let is_escaped = |c: char| is_hidden(c) && c != '\n';
     if !text.contains(is_escaped) {
@@ -64,7 +64,7 @@ pub fn instead<'a>(name: &str, there_are: impl IntoIterator<Item = &'a str>, man
     }
 }
 
-/// The names of which `name` is a part, whatever the case of its letters.
+/// The names that contain `name`, ignoring case.
 fn holding<'a>(name: &str, there_are: &[&'a str]) -> Vec<&'a str> {
     /// Shorter parts are in too many names, and longer ones cost too much to look for.
     const LENGTHS: std::ops::RangeInclusive<usize> = 3..=100;

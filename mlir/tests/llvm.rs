@@ -1,4 +1,4 @@
-//! What LLVM says: its libraries and its tools accept what is written, and refuse what is wrong.
+//! LLVM's libraries and tools accept the texts that are written, and refuse wrong ones.
 //!
 //! `MLIR_OPT` names `mlir-opt`; without it, it is looked for in the folder that `MLIR_SYS_220_PREFIX` names, which
 //! building needs.
@@ -20,7 +20,7 @@ fn files(folder: &Path, kind: &str) -> Vec<PathBuf> {
     files
 }
 
-/// What `mlir-opt` makes of the text, or what it says against it.
+/// Output of `mlir-opt` for the text, or its error.
 fn mlir_opt(text: &str) -> Result<String, String> {
     let program = std::env::var_os("MLIR_OPT").map(PathBuf::from).unwrap_or_else(|| {
         let prefix = std::env::var_os("MLIR_SYS_220_PREFIX").map(PathBuf::from);

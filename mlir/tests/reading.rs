@@ -1,4 +1,4 @@
-//! What is read back: random graphs, what is written differently, and texts that are wrong.
+//! Texts that are read back: random graphs, other spellings of the same, and wrong texts.
 
 use crate::clock::processor_time;
 use lmsc_ir::{Graph, ParseError, verify};

@@ -1,4 +1,5 @@
-//! Every `testdata/stablehlo/<case>.lms` as XLA and IREE take it, compared with the `.snap` beside it; and what is refused.
+//! Every `testdata/stablehlo/<case>.lms` in the forms for XLA and IREE, compared with the `.snap` beside it;
+//! and the refused graphs.
 
 use std::path::Path;
 
@@ -34,7 +35,7 @@ fn cases_print_as_their_snapshots_say() {
     }
 }
 
-/// Operators are written alike, whoever compiles them, where nothing is copied and nothing waits.
+/// Operators are written alike for every compiler where nothing is copied and nothing waits.
 #[test]
 fn forms_share_the_rules() {
     let text = "g (float[4,4] x) => (float[4,4] z)\n{\n   [a] float[4,4] y = Gelu(x)\n   [b] float[4,4] z = MatMul(y, x)\n}\n";
@@ -49,7 +50,7 @@ fn forms_share_the_rules() {
     assert_eq!(xla, iree);
 }
 
-/// What is said of a graph of these inputs and nodes.
+/// The refusal of a graph of these inputs and nodes.
 fn refusal(inputs: &str, output: &str, nodes: &str) -> String {
     let text = format!("<opset: \"\" = 17>\ng ({inputs}) => ({output})\n{{\n{nodes}\n}}\n");
     let graph = Graph::parse(&text).unwrap();
@@ -106,7 +107,8 @@ fn an_operator_without_rule_is_refused_by_node_and_operator() {
     ");
 }
 
-/// What is computed again draws the same, from what no compiler takes for what there was: its key goes through a barrier.
+/// A recomputed node draws the same numbers. Its key goes through a barrier, so that no compiler merges it with
+/// the original.
 #[test]
 fn random_numbers_follow_from_run_and_step() {
     let text = "g (float[6] x, bool[] train) => (float[6] y, float[6] z)\n{\n   [drop] float[6] y = Dropout(x, _, train)\n   [again] float[6] z = Dropout(x, _, train) recomputes [drop]\n}\n";
@@ -120,7 +122,7 @@ fn random_numbers_follow_from_run_and_step() {
         let barriers = |node: &str| {
             text.lines().filter(|line| line.contains("optimization_barrier") && line.ends_with(node)).count()
         };
-        // XLA would make what depends on nothing when it likes, so there the first one has a barrier, too.
+        // XLA may schedule a node without dependences at any time, so there the first one has a barrier, too.
         assert_eq!(barriers("loc(\"drop\")"), usize::from(form == "xla"), "{form}: {text}");
         assert!(barriers("loc(\"again\")") > 0, "{form}: {text}");
     }
@@ -157,7 +159,7 @@ fn a_hundred_thousand_nodes_take_linear_time() {
         let started = processor_time();
         let text = print(&graph).unwrap();
         let took = processor_time() - started;
-        // Barriers do not grow with what is there, only with what is read next.
+        // The operands of barriers are the values that are read next, not all live ones.
         assert!(text.len() < 400 * graph.order().len(), "{form} has {} bytes", text.len());
         assert!(took.as_secs() < 30, "{form} takes {took:?}");
     }

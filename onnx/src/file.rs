@@ -293,7 +293,7 @@ pub fn exit_on_truncation() {
             }
         }
         let handle: extern "C" fn(libc::c_int) = handle;
-        // SAFETY: the handler calls only what a signal handler may call, and does not return.
+        // SAFETY: the handler calls only functions that a signal handler may call, and does not return.
         unsafe { libc::signal(libc::SIGBUS, handle as libc::sighandler_t) };
     }
 }

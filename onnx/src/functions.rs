@@ -145,8 +145,8 @@ impl Ours {
     }
 }
 
-/// A function, by its domain and name, that differs between the two models: a call of it is a single operator in a graph,
-/// whatever the function computes. Functions of our own operators are ignored: they are known to be copies.
+/// A function, by its domain and name, that differs between the two models: a call of it is a single operator in a graph.
+/// Functions of our own operators are ignored: they are known to be copies.
 pub fn other_function(a: &ModelProto, b: &ModelProto) -> Option<String> {
     let table = |model: &'_ ModelProto| -> BTreeMap<_, _> {
         let functions = model.functions.iter().filter(|f| Ours::of_function(f).is_none()).cloned();

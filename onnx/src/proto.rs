@@ -379,7 +379,7 @@ message! {
 }
 
 message! {
-    /// ONNX's own form of a training step: an initialization and an algorithm, and what they bind.
+    /// ONNX's own form of a training step: an initialization and an algorithm, and their bindings.
     TrainingInfoProto {
         optional GraphProto initialization = 1;
         optional GraphProto algorithm = 2;

@@ -31,7 +31,7 @@ fn model_of(tensor: TensorProto) -> ModelProto {
     ModelProto { graph: Some(graph), ..ModelProto::default() }
 }
 
-/// What is said of a model in `folder` with such a tensor; empty when nothing is.
+/// The messages about a model in `folder` with such a tensor; empty if there are none.
 fn said(folder: &Path, entries: &[(&str, &str)]) -> String {
     let path = folder.join("m.onnx");
     save(&model_of(external(entries)), &path).unwrap();

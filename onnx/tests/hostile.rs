@@ -195,8 +195,8 @@ fn lengths_beyond_the_end_allocate_nothing() {
     }
 }
 
-/// What the walk lets through, `prost` decodes; and what is written is a model that the walk lets through and that
-/// reads as the same one.
+/// `prost` decodes every message that the walk accepts; written again, it is accepted by the walk and reads as
+/// the same model.
 fn walk_and_decoder_agree(bytes: &[u8]) -> bool {
     let Ok(()) = wire::check::<ModelProto>(bytes) else { return false };
     let model = ModelProto::decode(bytes).expect("passed the walk");

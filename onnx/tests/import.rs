@@ -1,4 +1,4 @@
-//! What import makes of nodes, names, edges and metadata, and what it says about models that are no graphs.
+//! Import of nodes, names, edges and metadata, and the messages about models that are not graphs.
 
 use std::collections::BTreeMap;
 
@@ -303,7 +303,7 @@ fn with_graph(mut node: NodeProto, attribute: &str, graph: GraphProto) -> NodePr
     node
 }
 
-/// The graph with what is decided in it replaced, as text.
+/// The graph with its decided conditions replaced, as text.
 fn inlined(graph: GraphProto, values: &[(&str, &str)]) -> String {
     let mut model = model(graph);
     let values: Vec<_> = values.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
@@ -332,7 +332,7 @@ fn a_decided_if_is_its_branch() {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| l.starts_with('[')).collect();
     let expected = ["[if.n] float[2,3] if.t = Abs(x)", "[if.m] float[2,3] y = Add(if.t, e)"];
     assert_eq!(lines[2..], expected, "{text}");
-    // What a caller may feed decides nothing, even where the file has a default for it.
+    // An input that a caller may feed decides nothing, even if the file has a default for it.
     let mut fed = branches();
     fed.initializer.push(TensorProto { dims: vec![], ..int_tensor("sr", &[16000]) });
     fed.output = vec![info("y", "float[2,3]")];
@@ -381,7 +381,7 @@ fn a_counted_loop_is_its_iterations() {
     let nodes = ["c: Identity(go) -> go2", "a: Add(s, x) -> s2", "b: Neg(s2) -> r"];
     let text = inlined(counted(1 << 40, &nodes, &["go2", "s2", "r"]), &[]);
     assert!(text.contains("float[2] y, float[1099511627776,2] z = Loop"), "{text}");
-    // What grows with every iteration has no type then.
+    // A value that grows with every iteration has no type then.
     let grows = ["c: Identity(go) -> go2", "a: Concat(s, x) -> s2", "b: Neg(x) -> r"];
     let mut grows = counted(1 << 40, &grows, &["go2", "s2", "r"]);
     let axis = AttributeProto {
@@ -542,7 +542,7 @@ fn node_names_are_made_unique() {
     assert_eq!(names(&g), ["Relu_0_2", "n", "n_3", "Neg_3", "n_2", "Relu_0"]);
 }
 
-/// The graph of the model, the graph of what is written of it in this order, and the file.
+/// The graph of the model, the graph of the file written from it in this order, and the file.
 fn written(model: &Model, order: impl FnOnce(&Graph) -> Vec<lmsc_ir::NodeId>) -> (Graph, Graph, ModelProto) {
     let source = import(model, &Dims::none()).unwrap();
     let mut moved = source.clone();
@@ -688,7 +688,7 @@ fn copies_are_copies_in_both_forms() {
     };
     let warnings = warned(fifth("in2: Max(h2) -> p3", "sideways"), &[]).warnings;
     assert!(warnings[0].contains("neither `swap_out`, `swap_in` nor `copy`"), "{warnings:?}");
-    // What is said to be a copy is one.
+    // A node that claims to be a copy must be one.
     for computes in ["Relu(h2)", "Sum(h2, h2)", "Max(h2, q)", "my.domain.Max(h2)"] {
         let mut proto = fifth(&format!("in2: {computes} -> p3"), "swap_in");
         proto.value_info = vec![info("p3", "float[4]")];

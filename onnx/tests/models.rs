@@ -12,7 +12,7 @@ use lmsc_onnx::proto::{DimValue, TypeValue};
 use lmsc_onnx::shapes::constants;
 use serde_json::Value;
 
-/// What was seen when a model ran.
+/// The values observed when a model ran.
 struct Run {
     /// Types of inputs by name.
     inputs: BTreeMap<String, String>,
@@ -110,7 +110,7 @@ fn truth(model: &Path) -> Option<Vec<Run>> {
     Some((0..runs.len()).map(run).collect())
 }
 
-/// The symbols of the inputs, bound to what the run says, or else to small numbers.
+/// The symbols of the inputs, bound to the extents of the run, or else to small numbers.
 fn bindings(model: &Model, run: Option<&Run>) -> Dims {
     let mut dims = Dims::none();
     for input in &model.proto.graph.as_ref().unwrap().input {
@@ -136,8 +136,8 @@ fn bindings(model: &Model, run: Option<&Run>) -> Dims {
     dims
 }
 
-/// The model without what it says about its values, except for `AveragePoolGrad`: how large the tensor was that
-/// strided pooling made smaller stands nowhere else.
+/// The model without its `value_info`, except for `AveragePoolGrad`: the size of the tensor that strided
+/// pooling made smaller stands nowhere else.
 fn without_value_info(model: &Model) -> Model {
     let mut model = model.clone();
     let graph = model.proto.graph.as_mut().unwrap();
@@ -249,7 +249,7 @@ fn every_value_has_its_true_type() {
                 graphs.push(graph);
             }
             if let (None, [a, b]) = (run, &graphs[..]) {
-                // What the file says was checked when it was imported; so both answers are its.
+                // The file's own types were checked when it was imported; so both results are those of the file.
                 for (_, value) in a.values() {
                     let (said, found) = (value.ty.to_string(), type_of(b, &value.name).unwrap_or_default());
                     if said != found {

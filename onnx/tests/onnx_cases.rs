@@ -1,4 +1,4 @@
-//! ONNX's own test cases, one operator each: what we infer is what the case's data holds.
+//! ONNX's own test cases, one operator each: the inferred types are those of the case's data.
 //!
 //! The cases are part of the `onnx` Python package up to 1.16 (`onnx/backend/test/data/node`), and are made by
 //! `python -m onnx.backend.test.cmd_tools generate-data` later. `LMSC_ONNX_CASES` names the folder; without it

@@ -158,7 +158,7 @@ fn operators_that_are_called_otherwise_are_refused() {
     assert!(why.contains("the operator takes 1 operand and `begin` and `end`"), "{why}");
     let why = refused(&|node| node.op_type = Some("SwapOut".to_owned()), "o1");
     assert!(why.contains("the operator takes 1 operand and no attributes"), "{why}");
-    // What has none of our names is an operator like any other.
+    // A node whose operator has none of our names is an operator like any other.
     let mut proto = written(SwapForm::Function);
     nodes(&mut proto).iter_mut().find(|n| n.name() == "j1").unwrap().op_type = Some("Join02".to_owned());
     let graph = read(&proto).unwrap();
@@ -168,7 +168,7 @@ fn operators_that_are_called_otherwise_are_refused() {
 #[test]
 fn ranges_that_an_optimizer_inlined_are_left_if_something_copies() {
     let original = written(SwapForm::Ort);
-    // What is left of the call: the last node of the function, under the name of what it defines.
+    // The rest of the call: the last node of the function, under the name of its result.
     let inlined = |op: &str| {
         let mut proto = original.clone();
         for node in nodes(&mut proto).iter_mut().filter(|n| n.op_type() == "SwapOutRange") {

@@ -1,4 +1,4 @@
-//! Which node updates a variable: told by the file again, whatever the names of its results.
+//! The node that updates a variable is found again from the file, for all names of its results.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ fn read(model: &Model) -> Graph {
     graph
 }
 
-/// The text without its first line, which tells what the graph imports.
+/// The text without its first line, which lists the imports.
 fn body(graph: &Graph) -> String {
     graph.to_text().split_once('\n').unwrap().1.to_owned()
 }
@@ -90,7 +90,7 @@ fn an_update_in_place_overwrites_no_more_than_it_did() {
     assert!(lmsc_onnx::gather(&mut written));
     assert_eq!(body(&read(&written)), body(&graph));
 
-    // What is no copy of a variable, or is read by others, is read as what it is.
+    // A node that is not a copy of a variable, or that others read, is read unchanged.
     let mut scaled = model(proto.clone());
     scaled.proto.graph.as_mut().unwrap().node[0].op_type = Some("Relu".to_owned());
     assert!(!lmsc_onnx::gather(&mut scaled));

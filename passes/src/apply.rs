@@ -21,7 +21,7 @@ use crate::rewrite::{Way, add_again, add_copy, add_join, order_what_computes};
 pub struct Mismatch {
     /// The index of the step in the plan's schedule.
     pub step: usize,
-    /// What is wrong with the step.
+    /// The fault of the step.
     pub what: &'static str,
 }
 
@@ -163,7 +163,7 @@ struct Writer<'a> {
     users: SecondaryMap<TensorId, Vec<NodeId>>,
     /// By piece that is on the host between steps, the copies that brought it to the device.
     brought: SecondaryMap<PieceId, Vec<NodeId>>,
-    /// Nodes that use a variable, and the nodes that overwrite what they used.
+    /// Nodes that use a variable, and the nodes that overwrite the used value.
     overwrites: Vec<(NodeId, NodeId)>,
 }
 

@@ -32,7 +32,7 @@ impl Pass for GiveAddresses {
         let Some(budget) = cx.budget.filter(|_| cx.addresses && !graph.has_addresses()) else {
             return Ok(Outcome::default());
         };
-        // With fixed parameters of TFLMS the peak may exceed the budget whatever the addresses are.
+        // With fixed parameters of TFLMS the peak may exceed the budget for all addresses.
         if cx.memory(graph).peak() > budget {
             return Ok(Outcome::default());
         }

@@ -1,4 +1,4 @@
-//! Lowered programs are safe in any timing, and the check of that notices whatever makes them unsafe.
+//! Lowered programs are safe in any timing, and the check notices every kind of damage to that.
 
 use lmsc_ir::program::{
     Action, Memory, PlacedTensor, Program, Residency, Stream, Transfer, Until, check, peak_in_order,
@@ -9,7 +9,7 @@ use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, lower};
 use lmsc_plan::planners::planner;
 use lmsc_testing::{Rng, Size, Source, training_graph};
 
-/// What is decided for a random graph.
+/// Decisions for a random graph.
 fn context(seed: u64, rng: &mut Rng, graph: &Graph) -> (PassCx, &'static str) {
     let name = ["lru", "swap-only", "window", "tflms", "auto"][(seed % 5) as usize];
     let cx = PassCx {
@@ -23,7 +23,7 @@ fn context(seed: u64, rng: &mut Rng, graph: &Graph) -> (PassCx, &'static str) {
     (PassCx { budget: Some(Bytes(peak * (55 + rng.below(50) as u64) / 100)), ..cx }, name)
 }
 
-/// A random graph and what it becomes in a budget, both lowered; none where it does not fit.
+/// A random graph and its rewritten form within a budget, both lowered; none where it does not fit.
 fn programs(seed: u64) -> Option<(Program, Program, Bytes)> {
     let mut rng = Rng::new(seed);
     let size = Size { nodes: 10 + rng.below(70), tensor_bytes: 1 << 16 };
@@ -84,15 +84,15 @@ fn made_wrong(way: usize, program: &Program, residencies: &[Residency], rng: &mu
         2 => overlap(&mut wrong, residencies, rng)?,
         _ => {
             let stream = if rng.chance(50) { Stream::Out } else { Stream::In };
-            // What comes back to where it was is still there, if nothing else was meanwhile; and a copy may be for a node
-            // that only looks at its shape.
+            // A swap-in to an unchanged address is redundant if nothing overwrote it, and a copy may serve only
+            // shape queries.
             let matters = |(index, copy): &(u32, &mut Transfer)| {
                 let same = |other: &Transfer| {
                     other.content == copy.content && other.device + copy.begin == copy.device + other.begin
                 };
                 let own = residencies.iter().find(|r| r.from == Some((stream, *index))).unwrap();
                 let used = own.last.iter().flatten().count() > 1 || own.until != Until::Used;
-                // Where it was may be where it left, or where it came to before.
+                // The source may be its original place, or the place of an earlier swap-in.
                 let places = copies(program, Stream::Out).chain(copies(program, Stream::In));
                 used && !(stream == Stream::In && places.filter(|c| c.node != copy.node).any(same))
             };
@@ -124,7 +124,7 @@ fn pick<T>(rng: &mut Rng, mut list: Vec<T>) -> Option<T> {
     (!list.is_empty()).then(|| list.swap_remove(rng.below(list.len())))
 }
 
-/// What a command reads of the arena and what it writes there.
+/// The ranges of the arena that a command reads, and those that it writes.
 fn touched(program: &Program, stream: Stream, index: u32) -> [Vec<std::ops::Range<u64>>; 2] {
     match &program.stream(stream)[index as usize].action {
         Action::Turn => [Vec::new(), Vec::new()],
@@ -252,7 +252,7 @@ fn a_variable_on_the_host_waits_for_the_step_before() {
             "compute 2: [sgd] float[16] w_new@128 = ai.lmsc.SGDOptimizer(float[] lr@64, float[16] w_in@128, float[16] \
              y@192) workspace 256..356",
             "out 0: out_w copies w_new[0..64] from 128 to host:0 after compute 2",
-            // By then it has left, and what computed before has ended.
+            // By then the old content has been copied out, and the earlier compute commands have ended.
             "in 0: in_w copies w[0..64] from host:0 to 128 after out 0 of the step before",
             "output float[16] y@192",
         ]

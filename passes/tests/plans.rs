@@ -1,5 +1,5 @@
-//! A plan, applied to its graph, is what its edges allow: the same times, the same peak, and in any timing no more
-//! than the budget.
+//! A plan that is applied to its graph: the edges give the same times and the same peak, and in any timing at
+//! most the budget.
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use lmsc_ir::{Bytes, Graph, NodeId, Phases, Place, Storage, Storages, equiv};
@@ -15,7 +15,7 @@ use lmsc_plan::schedule::{self, Piece, Room};
 use lmsc_plan::{Execution, MemoryTimeline};
 use lmsc_testing::{Rng, Size, Source, training_graph};
 
-/// A random graph, and what it takes to run it.
+/// A random graph, with the times and workspaces of its nodes.
 struct Case {
     graph: Graph,
     terms: Terms,
@@ -44,7 +44,7 @@ impl Case {
         (Case { graph, terms, costs }, rng)
     }
 
-    /// What it takes to run a node of the graph, or of one that was made of it.
+    /// Time and workspace of a node of the graph, or of a node made from it.
     fn cost(&self, graph: &Graph, node: NodeId) -> Cost {
         let origin = std::iter::successors(Some(node), |&n| graph.node(n).recomputes).last();
         self.costs[origin.unwrap().as_u32() as usize]
@@ -55,8 +55,8 @@ impl Case {
         Bridge::of(&self.graph, &phases, &self.terms, |n| self.cost(&self.graph, n)).unwrap()
     }
 
-    /// The problem, with operators in it that run again but without a schedule yet, and a budget from what it needs up
-    /// to a little more than what is live.
+    /// The problem with recomputed operators but without a schedule yet, and a budget between its floor and a
+    /// little more than its peak.
     fn with_repetitions(&self, rng: &mut Rng) -> (Bridge, Plan, u64) {
         let bridge = self.bridge();
         let plan = with_repetitions(&bridge.problem, rng);
@@ -130,7 +130,7 @@ fn most(bytes: Vec<u64>) -> u64 {
     bytes.into_iter().max().unwrap()
 }
 
-/// The problem with operators that run again right before a random use of what they produce.
+/// The problem with operators that are recomputed right before a random use of their results.
 fn with_repetitions(problem: &Problem, rng: &mut Rng) -> Plan {
     let mut plan = Plan::without_recomputation(problem, Default::default());
     let mut producer: SecondaryMap<TensorId, Option<u32>> = SecondaryMap::new();
@@ -142,7 +142,7 @@ fn with_repetitions(problem: &Problem, rng: &mut Rng) -> Plan {
         for &tensor in &op.reads {
             let Some(origin) = producer[tensor].filter(|&p| p + 1 < tick && rng.chance(20)) else { continue };
             let mut again = problem.ops[origin as usize].clone();
-            // What it writes aside it does without.
+            // The repetition does without its side effects.
             let aside = std::mem::take(&mut again.changes);
             again.reads.retain(|tensor| !aside.contains(tensor));
             if !again.recomputable || again.reads.iter().any(|&t| changed[t] > origin) {
@@ -236,7 +236,7 @@ fn ranges_of_tensors_leave_and_are_joined() {
 
 /// A Join in a line of a text.
 struct Join<'a> {
-    /// What stands before its operator, between its list of begins and its operands, and after those.
+    /// The text before its operator, between its list of begins and its operands, and after the operands.
     around: [&'a str; 3],
     begins: Vec<u64>,
     operands: Vec<&'a str>,
@@ -279,7 +279,7 @@ fn made_wrong(way: usize, line: &str, another: &str) -> Option<String> {
     match way {
         2 => *join.begins.last_mut()? += 1,
         3 if join.begins.len() > 1 => join.operands.swap(1, 2),
-        // Of what something stayed, the rest may stay as well.
+        // If a part stayed resident, the last one may stay, too.
         4 if join.begins.len() > 1 && join.operands[0] == "_" => {
             join.begins.pop();
             join.operands.pop();

@@ -43,7 +43,7 @@ fn params(rng: &mut Rng, graph: &Graph) -> Params {
     params
 }
 
-/// Checks what must hold after any rewriting. The pipeline has run the verifier already.
+/// Checks the invariants of every rewriting. The pipeline has run the verifier already.
 fn check(seed: u64, graph: &Graph, rewritten: &Graph) {
     let explain = || format!("seed {seed}\n{}\n{}", graph.to_text(), rewritten.to_text());
     if let Err(difference) = equiv::check(graph, rewritten) {
@@ -54,7 +54,7 @@ fn check(seed: u64, graph: &Graph, rewritten: &Graph) {
     assert_eq!(after.resident, before.resident, "{}", explain());
 }
 
-/// How many nodes encode what leaves.
+/// Number of nodes that encode swapped tensors.
 fn encodings(graph: &Graph) -> usize {
     let outs = graph.order().iter().map(|&n| graph.node(n)).filter(|n| n.op.is_swap_out());
     let producers = outs.filter_map(|out| graph.producer(out.operands[0]?));

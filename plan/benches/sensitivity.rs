@@ -1,4 +1,5 @@
-//! What half and double of each tuning constant ([`Tunable`](lmsc_plan::schedule::tuned::Tunable)) do to plans, addresses and bounds.
+//! Effect of half and double of each tuning constant ([`Tunable`](lmsc_plan::schedule::tuned::Tunable)) on
+//! plans, addresses and bounds.
 //!
 //! `cargo bench -p lmsc-plan --bench sensitivity --features sensitivity` takes about half an hour and prints
 //! `docs/measurements/constants.md`: for each constant, how much worse the results become if it is halved and if it is doubled,
@@ -49,7 +50,8 @@ struct Constant {
     summary: String,
 }
 
-/// What another value does: by how much results are worse, on average and at most, and the work in relation to the usual.
+/// Effect of another value: relative loss of the results, on average and at most, and the work in relation to
+/// the default.
 struct Effect {
     mean: f64,
     worst: f64,

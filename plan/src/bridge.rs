@@ -35,7 +35,7 @@ pub struct Terms {
     pub link: Link,
     /// Tensors with fewer bytes stay resident: their copies would be mostly latency.
     pub smallest: Bytes,
-    /// Whether constants of the file stay resident, too, whatever their size.
+    /// Whether constants of the file stay resident, too, large ones included.
     pub weights_stay: bool,
 }
 
@@ -122,7 +122,7 @@ impl Advice for BridgeError {
 impl Bridge {
     /// The problem of the graph.
     ///
-    /// A view costs nothing, whatever `cost` returns. A node is recomputable if it is a function of its operands, or random
+    /// A view costs nothing: its `cost` is ignored. A node is recomputable if it is a function of its operands, or random
     /// with its own seed, and writes nothing; but not if it defines a storage that keeps its name ([`Bridge::stays`]).
     ///
     /// # Errors

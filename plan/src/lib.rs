@@ -1,4 +1,4 @@
-//! Deciding what leaves device memory and when. Nothing here changes a graph: planners take one and return a plan, a value that
+//! Decides which tensors leave device memory, and when. Nothing here changes a graph: planners return a plan, a value that
 //! `lmsc-passes` applies.
 //!
 //! This crate is the side of planning that knows graphs: a [`Bridge`] makes a [`problem`] of a graph, [`service::plan`] answers a

@@ -158,8 +158,8 @@ impl<T> Waiting<T> {
     }
 }
 
-/// The problem in which each operator of the update phase runs as soon as it can: after every earlier operator that makes or
-/// changes what it touches, and after every earlier one that touches what it changes. So each operator reads the same values.
+/// The problem in which each operator of the update phase runs as soon as it can: after every earlier operator that defines or
+/// changes its tensors, and after every earlier one that uses a tensor that it changes. So each operator reads the same values.
 pub fn early_updates(problem: &Problem) -> EarlyUpdates {
     let mut changed: SecondaryMap<TensorId, Option<u32>> = SecondaryMap::new();
     let mut touched: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::new();

@@ -14,7 +14,7 @@ pub struct Refusal {
     pub cause: Cause,
     /// The device memory that was asked for, constants of kernels included.
     pub budget: Bytes,
-    /// What is needed of the memory that is too small, where that is known.
+    /// The needed bytes of the memory that is too small, where they are known.
     pub needed: Option<Bytes>,
     /// The node that needs it, or the operator of an instance.
     pub node: Option<String>,
@@ -26,7 +26,7 @@ pub struct Refusal {
     pub asked: Option<Reach>,
     /// Further facts, whole sentences.
     pub facts: Vec<String>,
-    /// What to do, each advice for itself.
+    /// The remedies, each for itself.
     pub helps: Vec<String>,
 }
 
@@ -49,16 +49,16 @@ pub enum Cause {
     },
     /// With addresses for everything, the step needs a larger arena than the budget.
     Arena,
-    /// There are plans for the budget, but what leaves the device does not fit the host's.
+    /// There are plans for the budget, but the swapped tensors do not fit the host's.
     HostIsFull {
-        /// The bytes of the host that what leaves may occupy.
+        /// Host memory for swapped tensors.
         host_budget: Bytes,
-        /// Why there is no plan that moves no more than that.
+        /// Why no plan swaps at most these bytes.
         cause: Box<Cause>,
     },
-    /// What leaves the device needs more of the host than the host's budget.
+    /// The swapped tensors need more of the host than the host's budget.
     HostPeak {
-        /// The bytes of the host that what leaves may occupy.
+        /// Host memory for swapped tensors.
         host_budget: Bytes,
     },
     /// Parameters of the call fix a plan that needs more than the budget.
@@ -75,7 +75,7 @@ pub enum Cause {
 pub struct Otherwise {
     /// The reason.
     pub cause: Cause,
-    /// What is needed then.
+    /// The bytes needed then.
     pub needed: Bytes,
 }
 
@@ -84,22 +84,22 @@ pub struct Otherwise {
 pub struct Needs {
     /// The node with its operator, as messages name it.
     pub subject: String,
-    /// What the bytes are for, where that is known; otherwise messages say their exact number.
+    /// The composition of the bytes, where it is known; otherwise messages say their exact number.
     pub parts: Option<MemoryBreakdown>,
 }
 
-/// What the bytes are for that are live while an operator runs.
+/// Composition of the bytes that are live while an operator runs.
 #[derive(Clone, Debug)]
 pub struct MemoryBreakdown {
     /// Inputs and initializers that are there throughout.
     pub resident: Bytes,
-    /// What the node reads, beyond resident storages; each storage once.
+    /// Storages that the node reads, beyond resident ones; each once.
     pub operands: Vec<(String, Bytes)>,
-    /// What the node defines; each storage once.
+    /// Storages that the node defines; each once.
     pub results: Vec<(String, Bytes)>,
-    /// What the operator needs besides its values.
+    /// Workspace of the operator.
     pub workspace: Bytes,
-    /// What else is live while the node runs.
+    /// Other bytes that are live while the node runs.
     pub others: Bytes,
 }
 
@@ -115,7 +115,7 @@ pub struct Smallest {
 /// A kind of plan, of which the smallest budget is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Whatever the planner of this name does, where bytes are counted.
+    /// Any plan of this planner that counts bytes.
     Planner(&'static str),
     /// Whole tensors are swapped and nothing else is done.
     WholeTensors,
@@ -125,7 +125,7 @@ pub enum Reach {
     Ranges,
     /// Nothing leaves the device.
     AsItIs,
-    /// What was asked for: larger budgets were tried until one did.
+    /// Any plan for the request: larger budgets were tried until one had a plan.
     Tried,
 }
 
@@ -182,7 +182,7 @@ impl Refusal {
     }
 
     /// The refusal of a budget that is smaller than the need of one node; without a node, smaller than the resident storages.
-    /// `stays` knows what is resident.
+    /// `stays` says which storages are resident.
     pub fn of_node(
         graph: &Graph,
         storages: &Storages,

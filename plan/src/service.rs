@@ -1,5 +1,5 @@
-//! The planning service: one question, one answer. Every command and the pass `plan` ask here, so that the same question has
-//! the same answer whatever asks it.
+//! The planning service: one question, one answer. Every command and the pass `plan` call it, so that the same question has the
+//! same answer everywhere.
 
 use lmsc_address::pages::{self, Paged, Unpaged};
 use lmsc_address::{self as address, Arena, Placed, Spot};
@@ -10,7 +10,7 @@ use lmsc_schedule::{self as schedule, Decision, DoesNotFit, Edge, Plan, Request,
 
 use crate::{Floors, host, placing};
 
-/// What is asked: a plan of the request's problem within the request's budget.
+/// A question: a plan of the request's problem within the request's budget.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The planner that decides.
@@ -25,7 +25,7 @@ pub struct Question<'a> {
     pub or_pages: Option<u64>,
     /// Whether a step that fits as it is may stay so without addresses, where none are found.
     pub or_as_it_is: bool,
-    /// The bytes of the host that what leaves may occupy.
+    /// Host memory for swapped tensors.
     pub host_bytes: u64,
 }
 
@@ -40,12 +40,12 @@ pub enum Space {
     Pages(u64),
 }
 
-/// A plan with what makes its memory safe; checked.
+/// A checked plan, with the edges and addresses that make its memory safe.
 #[derive(Clone, Debug)]
 pub struct Planned {
     /// The plan, its steps at times that the edges allow.
     pub plan: Plan,
-    /// What steps wait for besides data and the steps before them on their engine.
+    /// Waits of steps, besides those for data and for the steps before them on their engine.
     pub edges: Vec<Edge>,
     /// Where everything lies; empty unless the question asks for addresses.
     pub spots: Vec<Spot>,
@@ -87,8 +87,8 @@ pub enum Unplanned {
 }
 
 /// The plan that answers the question, with addresses where the question asks for them. A checker that shares no code with
-/// planners has found it valid. If bytes or pages are counted and the problem fits as it is, the plan copies nothing,
-/// whatever the planner.
+/// planners has found it valid. If bytes or pages are counted and the problem fits as it is, the plan of every planner copies
+/// nothing.
 ///
 /// # Errors
 /// [`Unplanned`].
@@ -180,7 +180,7 @@ pub fn peak(question: &Question<'_>) -> u64 {
     })
 }
 
-/// The smallest budgets for which there are plans, by what plans may do.
+/// The smallest budgets for which there are plans, for each kind of plan.
 pub fn floors(question: &Question<'_>) -> Floors {
     let Request { problem, alignment, .. } = question.request;
     let floors = in_any_space(question, Floors::min, |space| match space {
@@ -191,7 +191,7 @@ pub fn floors(question: &Question<'_>) -> Floors {
     if question.or_as_it_is { floors.min(Floors::all(live(problem))) } else { floors }
 }
 
-/// What is found for the space of the question, or the smaller of that and what is found for its pages.
+/// The result for the space of the question, or the smaller of it and the result for its pages.
 fn in_any_space<T>(question: &Question<'_>, smaller: fn(T, T) -> T, of: impl Fn(Space) -> T) -> T {
     let first = of(question.space);
     match question.or_pages {
@@ -215,7 +215,7 @@ const LEAST_EFFORT_SHARE: u32 = 20;
 /// The effort of the request, or for a step that computes for less than [`FULL_EFFORT_NANOS`] nanoseconds less of it, in proportion: nobody waits
 /// half a minute for a plan that makes a millisecond shorter. Counted by the model's times, so the same on every machine.
 ///
-/// Planners of the papers do what their papers say, and of one that learns the effort is the number of episodes.
+/// Planners of the papers follow their papers, and for one that learns the effort is the number of episodes.
 fn worthwhile(question: &Question<'_>) -> u32 {
     let request = &question.request;
     if question.planner.learns || !question.planner.ours {
@@ -270,7 +270,7 @@ fn in_pages(planner: &Configured<'_>, request: &Request<'_>, page: u64) -> Resul
     Ok(Planned { plan, edges, spots: Vec::new(), space: Space::Pages(page), peak, counted_nanos })
 }
 
-/// The plan in an arena; or in pages of so many bytes, where that is shorter than what a quick search for addresses finds.
+/// The plan in an arena; or in pages of this size, where its makespan is shorter than that of a quick search for addresses.
 fn in_arena_or(
     planner: &Configured<'_>,
     request: &Request<'_>,
@@ -283,7 +283,7 @@ fn in_arena_or(
         let counted_nanos = placed.plan.schedule.makespan();
         return in_arena(request, (placed, arena), counted_nanos).map_err(ours);
     }
-    // Whoever watches a planner learn sees the plan's episodes, and none of those for other budgets.
+    // The observer of a planner that learns sees the plan's episodes, and none of those for other budgets.
     let learning = Learning { watch: None, ..planner.parameters.learning };
     let again = &planner.planner.with(Parameters { learning, ..planner.parameters });
     let (plan, _) = match counted(planner, request) {

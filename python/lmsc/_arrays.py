@@ -86,7 +86,7 @@ def _one(name: str, value: Any, expected: str | None, gpu: int | None) -> tuple[
                 array = np.asarray(value)
             elif hasattr(value, "__dlpack__"):
                 on_host = _dlpack.place_of(value)[0] == _dlpack.HOST
-                # Its owner copies what is on a GPU to the host; NumPy asks for that from 2.1 on.
+                # The owner copies an array on a GPU to the host; NumPy requests that from 2.1 on.
                 array = np.from_dlpack(value) if on_host else np.from_dlpack(value, device="cpu")
             else:
                 array = _of_numbers(value, None if expected is None else dtype_of(expected))

@@ -1,4 +1,4 @@
-"""What the commands `plan`, `sweep`, `inspect` and `targets` tell, as dictionaries."""
+"""The commands `plan`, `sweep`, `inspect` and `targets`, with their results as dictionaries."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def as_bytes(model: Any) -> bytes | None:
 def _path(model: Any) -> Iterator[str]:
     data = as_bytes(model)
     if data is None:
-        # A path is no option, whatever it begins with.
+        # A path that begins with a dash is not an option.
         yield os.path.join(".", path) if (path := os.fspath(model)).startswith("-") else path
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -71,7 +71,7 @@ def _json(command: str, model: Any, options: Mapping[str, Any]) -> dict[str, Any
 
 
 def plan(model: Model, *, budget: str | int, **options: Any) -> dict[str, Any]:
-    """What `lmsc plan MODEL --json` tells of a plan within the budget.
+    """The report of `lmsc plan MODEL --json` on a plan within the budget.
 
     `options` are those of the command: `planner="auto"`, `target="h100-sxm"`, `dims={"batch": 64}`, `compare=["vdnn"]` and so on.
 
@@ -83,7 +83,7 @@ def plan(model: Model, *, budget: str | int, **options: Any) -> dict[str, Any]:
 
 
 def sweep(model: Model, *, budget: str | int, **options: Any) -> dict[str, Any]:
-    """What `lmsc sweep MODEL --json` tells of plans for several budgets and sizes, such as `budget="0.3x..1x"`.
+    """The report of `lmsc sweep MODEL --json` on plans for several budgets and sizes, such as `budget="0.3x..1x"`.
 
     Raises:
         InputError: The model or an option is at fault.
@@ -92,7 +92,7 @@ def sweep(model: Model, *, budget: str | int, **options: Any) -> dict[str, Any]:
 
 
 def inspect(model: Model, **options: Any) -> dict[str, Any]:
-    """What `lmsc inspect MODEL --json` tells of a model's phases, variables, peak and largest storages.
+    """The report of `lmsc inspect MODEL --json` on a model's phases, variables, peak and largest storages.
 
     Raises:
         InputError: The model or an option is at fault.

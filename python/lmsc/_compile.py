@@ -1,4 +1,4 @@
-"""`compile`, and what it returns."""
+"""`compile` and its results."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def save_page(path: str | os.PathLike[str], shown: Any) -> None:
 
 
 class Plan:
-    """What a compilation came to. `print` shows the report; a notebook shows a table.
+    """Result of a compilation. `print` shows the report; a notebook shows a table.
 
     Attributes:
         peak_before, peak_after: Device bytes that the step needs, as it came and as it is now.
         budget: Device bytes that it may use; None if it was compiled without a budget.
         bytes_out, bytes_in: Bytes that are copied from the device to the host, and back, in a step.
-        host_bytes: Host bytes for what leaves the device.
+        host_bytes: Host bytes for swapped tensors.
         makespan_ms, compute_ms: Predicted times of a step, and of its operators alone; None where nothing was planned.
     """
 
@@ -113,7 +113,7 @@ class Plan:
 
 
 class Compiled:
-    """A step that has been compiled, and proven to compute what the model computes within the budget."""
+    """A compiled step, proven to compute the model's results within the budget."""
 
     def __init__(self, compiled: _lmsc.Compiled) -> None:
         self._compiled = compiled
@@ -148,7 +148,7 @@ class Compiled:
         self._compiled.write(path)
 
     def verify(self) -> None:
-        """Proves again that the step computes what the model computes, within the budget.
+        """Proves again that the step computes the model's results within the budget.
 
         Raises:
             InternalError: It does not.
@@ -202,13 +202,13 @@ def compile(
         shapes: Extents of inputs, where the file leaves some open.
         values: Values of inputs that are constants of the step.
         state: Inputs that are kept from step to step, and the outputs that are their next values. `X` and `X_new` are found without.
-        no_state: Inputs and outputs that are not kept, whatever their names.
+        no_state: Inputs and outputs that are not kept, independently of their names.
         budget: Device memory that the step may use: bytes, `"8GiB"`, `"90%"` of the target's memory, or `"0.7x"` of the step's own
             peak; `"smallest"`, or `"3% slower"`: the smallest memory found whose plan takes at most that much longer. None: nothing is planned.
-        host_budget: The same for host memory, for what leaves the device.
+        host_budget: The same for host memory, for swapped tensors.
         target: The machine, of `targets()`; a path of a TOML file; or `auto` for a GPU of this machine. Default: `a100-pcie4`. A step
             that is to run on the host is planned for `host`.
-        profile: The path of what `lmsc calibrate` has measured.
+        profile: The path of a profile that `lmsc calibrate` has written.
         planner: The planner. Default: `auto`.
         effort: How much to search, in percent of the usual.
         ranges: Whether ranges of a tensor may be copied each by itself.

@@ -9,7 +9,7 @@ HOST, CUDA = 1, 2
 """DLPack's numbers of the processor and of GPUs by CUDA, among kinds of devices."""
 
 _LEGACY_STREAM = 1
-"""CUDA's default stream, which lmsc waits for before it reads what others have written."""
+"""CUDA's default stream. lmsc waits for it before it reads data that others have written."""
 
 _ELEMENTS = {
     (0, 8): "int8", (0, 16): "int16", (0, 32): "int32", (0, 64): "int64",
@@ -42,7 +42,7 @@ _pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, 
 
 
 def place_of(value: Any) -> tuple[int, int] | None:
-    """DLPack's kind and number of the device that holds the value; none of what has no DLPack."""
+    """DLPack's kind and number of the device that holds the value; None if the value has no DLPack."""
     device = getattr(value, "__dlpack_device__", None)
     if device is None:
         return None

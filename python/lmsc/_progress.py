@@ -1,4 +1,4 @@
-"""Progress of what takes long: a bar in a terminal, or calls of the caller's function."""
+"""Progress of long calls: a bar in a terminal, or calls of the caller's function."""
 
 from __future__ import annotations
 

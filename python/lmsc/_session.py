@@ -27,22 +27,22 @@ class Session:
 
     @property
     def inputs(self) -> dict[str, tuple[str, tuple[int, ...]]]:
-        """Element type and extents of what may be set before each step, by name."""
+        """Element type and extents of the inputs that may be set before each step, by name."""
         return dict(self._inputs)
 
     @property
     def variables(self) -> dict[str, tuple[str, tuple[int, ...]]]:
-        """Element type and extents of what a step changes and keeps, by name."""
+        """Element type and extents of the variables that a step changes and keeps, by name."""
         return dict(self._variables)
 
     @property
     def outputs(self) -> list[str]:
-        """The names of what a step gives back."""
+        """The names of a step's outputs."""
         return list(self._outputs)
 
     @property
     def device(self) -> str:
-        """What runs the step: `host`, or a GPU as its vendor calls it."""
+        """The device that runs the step: `host`, or the vendor's name of a GPU."""
         return self._session.device()
 
     @property
@@ -56,7 +56,7 @@ class Session:
 
     @property
     def seed(self) -> int:
-        """What random operators draw from, besides their node and the number of the step."""
+        """The seed of random operators, which also draw from their node and the number of the step."""
         return self._session.seed()
 
     @seed.setter
@@ -69,7 +69,7 @@ class Session:
         An input that is left out keeps the value that it had.
 
         Raises:
-            InputError: An input is not what the step takes, or has no value; the message names it.
+            InputError: An input has the wrong type or extents, or no value; the message names it.
             Refusal: The device fails.
         """
         given = _arrays.given(inputs or {}, self._elements, self._gpu)
@@ -94,7 +94,7 @@ class Session:
         return self.get(self._variables)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a checkpoint, as `lmsc run --save` does: variables, seed, number of steps, and what `set` was given."""
+        """Writes a checkpoint, as `lmsc run --save` does: variables, seed, number of steps, and the values given to `set`."""
         self._session.save(path)
 
     def resume(self, path: str | os.PathLike[str]) -> None:

@@ -1,4 +1,4 @@
-//! `lmsc._lmsc.compile`, and what it returns.
+//! `lmsc._lmsc.compile` and its results.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) enum Model {
     Path(PathBuf),
 }
 
-/// What a caller asks for besides, by name. The Python side has given every option.
+/// The caller's options, by name. The Python side has given every option.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Options {

@@ -1,8 +1,8 @@
 //! The extension module `lmsc._lmsc`: the library's compiler and session, and the command, for the Python package `lmsc`.
 //!
 //! It knows bytes, names and JSON; arrays, dictionaries and exceptions with fields are made of them in Python
-//! (`python/lmsc`). Whatever takes long runs in a thread of its own, without the interpreter's lock, while the calling thread looks
-//! for signals. A panic becomes an `InternalError`.
+//! (`python/lmsc`). Long calls run in threads of their own, without the interpreter's lock, while the calling thread looks for
+//! signals. A panic becomes an `InternalError`.
 
 #![forbid(unsafe_code)]
 

@@ -50,7 +50,7 @@ impl TakenBytes {
     }
 }
 
-/// What never changes about a session.
+/// Constant facts of a session.
 struct Facts {
     inputs: Vec<Described>,
     variables: Vec<Described>,
@@ -120,12 +120,12 @@ impl Session {
 
 #[pymethods]
 impl Session {
-    /// Names, element types and extents of what may be set before each step.
+    /// Names, element types and extents of the inputs that may be set before each step.
     fn inputs(&self) -> Vec<Described> {
         self.facts.inputs.clone()
     }
 
-    /// The same of what is kept from step to step.
+    /// The same of the variables that are kept from step to step.
     fn variables(&self) -> Vec<Described> {
         self.facts.variables.clone()
     }
@@ -135,7 +135,7 @@ impl Session {
         self.facts.outputs.clone()
     }
 
-    /// What runs it.
+    /// The device that runs it.
     fn device(&self) -> &str {
         &self.facts.device
     }

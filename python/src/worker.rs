@@ -46,10 +46,10 @@ fn new_thread<R: Send + 'static>(
     thread.map_err(|why| InternalError::new_err(format!("the system does not give a thread: {why}")))
 }
 
-/// What `run` returns, in a thread of its own. After Ctrl-C the caller goes on at once; the thread ends by itself.
+/// The result of `run`, which has a thread of its own. After Ctrl-C the caller goes on at once; the thread ends by itself.
 ///
 /// # Errors
-/// `KeyboardInterrupt`, or what another handler of a signal raises; `InternalError` for a panic.
+/// `KeyboardInterrupt`, or the exception of another signal handler; `InternalError` for a panic.
 pub(crate) fn without_lock<R: Send + 'static>(
     py: Python<'_>,
     run: impl FnOnce() -> R + Send + 'static,
@@ -142,7 +142,7 @@ impl<T> Drop for Worker<T> {
 }
 
 impl<T: 'static> Worker<T> {
-    /// A worker whose value `make` makes, in its thread, with what `told` returns of the value.
+    /// A worker whose value `make` makes, in its thread, with the result of `told` for the value.
     ///
     /// # Errors
     /// The error of `make`; otherwise as [`without_lock`].
@@ -167,7 +167,7 @@ impl<T: 'static> Worker<T> {
             .map(|facts| (Worker { jobs: Some(jobs), thread: Some(thread), process: process::id() }, facts)))
     }
 
-    /// What `run` makes of the value, in its thread. A signal is looked for when it has ended.
+    /// The result of `run` for the value, in its thread. A signal is looked for when it has ended.
     ///
     /// # Errors
     /// As [`without_lock`].

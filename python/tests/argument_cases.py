@@ -278,7 +278,7 @@ def _generic(overload: Any) -> list[dict[str, Any]]:
 
 
 def called(case: Case) -> Any:
-    """What PyTorch returns, or None if it refuses the call or its gradient, or if that is random."""
+    """PyTorch's results, or None if it refuses the call or its gradient, or if they are random."""
     try:
         torch.manual_seed(1)
         again = _results(case)
@@ -290,7 +290,7 @@ def called(case: Case) -> Any:
             if r.requires_grad:
                 r.sum().backward(retain_graph=True)
         return results if results and all(r.numel() < 4096 and not r.is_complex() for r in results) else None
-    except Exception:  # whatever PyTorch says: it is not a call
+    except Exception:  # PyTorch refuses the call
         return None
 
 
@@ -316,7 +316,7 @@ def bases(overload: Any) -> list[dict[str, Any]]:
 
 
 def values_of(argument: Any) -> list[Any]:
-    """What is tried for an argument that is no operand."""
+    """The values tried for an argument that is not an operand."""
     if argument.name in registry.PLACE or argument.name in ("generator", "sparse", "sparse_grad", "half_to_float", "N", "C", "HxW"):
         return []
     if argument.name in BY_NAME:

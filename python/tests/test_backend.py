@@ -236,7 +236,7 @@ def test_a_backward_pass_that_runs_twice_adds_its_gradients() -> None:
 
 
 def grown(model: nn.Module, how: Any, feed: Any) -> list[torch.Tensor]:
-    """The parameters after two steps; `feed(call, i)` gives the loss of step i, and may do what loops do before the backward pass."""
+    """The parameters after two steps; `feed(call, i)` gives the loss of step i, and may act like a loop before the backward."""
     model = copy.deepcopy(model)
     call, optimizer = how(model), torch.optim.SGD(model.parameters(), 0.1)
     for i in range(2):
@@ -448,7 +448,7 @@ def test_the_package_names_the_backend_for_torch(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-# The checker finds what a writer does wrong. Each mutation is planted in the writer, and none of the graphs runs.
+# The checker finds a writer's errors. Each mutation is planted in the writer, and none of the graphs runs.
 
 
 def planted(name: str, options: dict[str, Any]) -> Any:

@@ -33,7 +33,7 @@ Step = Callable[[nn.Module, Tensor], Tensor]
 
 
 class Random(nn.Module):
-    """A chain of random steps over rows; some of what they make is read again later, some is a result, too."""
+    """A chain of random steps over rows; some of their results are read again later, some are outputs, too."""
 
     def __init__(self, choose: random.Random):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a user of `lmsc.compile` and `lmsc.Session` relies on."""
+"""The guarantees of `lmsc.compile` and `lmsc.Session` to users."""
 
 from __future__ import annotations
 

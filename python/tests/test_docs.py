@@ -1,4 +1,4 @@
-"""The tutorial of docs and the notebook of examples do what they show."""
+"""The tutorial of docs and the notebook of examples give the results that they show."""
 
 import json
 import re

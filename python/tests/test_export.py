@@ -1,4 +1,4 @@
-"""What a user of `export_step` relies on. What many models compute is compared by scripts/check_torch.py."""
+"""The guarantees of `export_step` to users. scripts/check_torch.py compares the results of many models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing that a training loop or a forward pass does is ignored without a word: it computes what PyTorch does, or is refused."""
+"""Nothing that a training loop or a forward pass does is ignored without a word: it gives PyTorch's results, or is refused."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ OPTIMIZERS: list[Any] = [
 
 
 def differs(seed: int) -> str:
-    """In what three steps of a random module differ from PyTorch's; nothing if they are equal, or refused."""
+    """The difference of three steps of a random module from PyTorch's; empty if they are equal, or refused."""
     numbers = random.Random(seed)
     torch.manual_seed(seed)
     model = Random(numbers)

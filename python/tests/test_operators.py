@@ -180,7 +180,7 @@ def test_numbers_beside_short_floats_are_rounded_where_pytorch_rounds_them(dtype
 
 
 def results(model: nn.Module, *batch: Tensor, steps: int = 1) -> tuple[list[Any], dict[str, Any]]:
-    """What the last of some steps without updates returns, and the state after it."""
+    """The results of the last of some steps without updates, and the state after it."""
     optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.0)
     session = lmsc.compile(export_step(model, None, optimizer, batch, lr_input=False), target="host").session()
     session.load_state({n: v.detach() for n, v in [*model.named_parameters(), *model.named_buffers()] if n in session.state()})

@@ -1,4 +1,4 @@
-"""What is told of the phases of what takes long."""
+"""Reports of the phases of long calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEP = b"""step (float[2] x, float[2] w) => (float[] loss, float[2] w_new) {
 
 
 class Bar:
-    """What is shown, as text."""
+    """The shown bar, as text."""
 
     shown: list[str] = []
 

@@ -121,7 +121,7 @@ def test_the_bytes_that_earlier_graphs_hold_and_the_memory_of_hosts_are_agreed(t
     assert (one["peak"], one["again"]) == (other["peak"], other["again"])
 
 
-# The checker finds what a writer does wrong with collectives. The graphs never run.
+# The checker finds a writer's errors with collectives. The graphs never run.
 
 
 @pytest.fixture

@@ -296,7 +296,7 @@ mod tests {
             // SAFETY: a chunk is mapped there, and no other thread uses it.
             unsafe { byte(&pages, 5).write_volatile(1) };
             pages.leave(&tensor);
-            // SAFETY: it is not safe; that the process ends here is what the test is about.
+            // SAFETY: it is not safe; the test expects that the process ends here.
             unsafe { byte(&pages, 5).read_volatile() };
             return;
         }

@@ -21,7 +21,7 @@ class Case:
     budgets: tuple[str, ...] = ()
     # Whether a step fits a card of 80 GB without a plan.
     fits: bool = True
-    # What the model is called in testdata/models/make/models.py, and how PyTorch runs the same step.
+    # The model's name in testdata/models/make/models.py, and how PyTorch runs the same step.
     peers: tuple[str, ...] = ()
     # An input of floats.
     floats: str = ""
@@ -49,8 +49,8 @@ class Case:
 
 # The planner whose plans bring tensors back when they are needed, and not before.
 LATE = "lru"
-# What a small model is planned for: the first of these shares of its peak that a plan fits. Tensors leave by the plans of one
-# planner, and nodes run again by those of the other.
+# The budget of a small model: the first of these shares of its peak that a plan fits. One planner swaps tensors, the other
+# recomputes nodes.
 PLANNERS = ("auto", "memonger")
 TIGHT = ("0.6x", "0.7x", "0.8x", "0.9x")
 

@@ -1,4 +1,4 @@
-"""What the parts of the check share: processes with a deadline, findings that are written at once, and logs."""
+"""Shared by the parts of the check: processes with a deadline, findings that are written at once, and logs."""
 
 import itertools
 import json
@@ -24,7 +24,7 @@ PACKED = "packed.json"
 
 
 class Failed(Exception):
-    """A command that failed, or a check that cannot be made: in words; with what the command printed before."""
+    """A command that failed, or a check that cannot be made: in words; with the command's output before."""
 
     def __init__(self, why: str, printed: str = "") -> None:
         super().__init__(why)
@@ -36,7 +36,7 @@ class Stop(Failed):
 
 
 class NoTool(Failed):
-    """A program of the vendor that is not there: what it would tell is left out."""
+    """A program of the vendor is missing: its findings are left out."""
 
 
 class OutOfTime(BaseException):
@@ -45,7 +45,7 @@ class OutOfTime(BaseException):
 
 @dataclass
 class Findings:
-    """Of a part: values by name; what is wrong; what is slower than it should be; and what was not done, and why."""
+    """A part's values by name, its failures, its missed speeds, and its skipped checks with their reasons."""
 
     values: dict[str, Any] = field(default_factory=dict)
     red: list[str] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Part:
 
 
 class Check:
-    """A run of the check over what was packed."""
+    """A run of the check over the packed files."""
 
     def __init__(self, packed: Path, out: Path, seconds: float = 3600.0) -> None:
         out.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ class Check:
         self.until = time.monotonic() + seconds
         self.part_until = self.until
         self.part = ""
-        # Commands that were red, with what to look for: E runs them again.
+        # Red commands, with the fault to look for: E runs them again.
         self.red_runs: list[tuple[str, list[str]]] = []
         # Not in the folder that comes back, of which few files do; there they are one file.
         self.logs = packed / "scratch" / f"logs-{out.name}"
@@ -97,7 +97,7 @@ class Check:
         return min(self.part_until, self.until) - time.monotonic()
 
     def command(self, *arguments: object, seconds: float = 600.0, env: dict[str, str] | None = None) -> str:
-        """What a command prints; its errors go to a log."""
+        """The output of a command; its errors go to a log."""
         line = [str(argument) for argument in arguments]
         number = next(self.numbers)
         log = self.logs / f"{self.part}{number:03}.txt"
@@ -119,7 +119,7 @@ class Check:
         log.write_text(f"{line}\nexit {done.returncode}, {took:.2f} s\n{done.stderr[-100_000:]}\n{done.stdout[-20_000:]}")
         if done.returncode:
             lines = [text for text in (done.stderr or done.stdout).splitlines() if text.strip()]
-            # What a run says besides stands in the log.
+            # The log has the other messages of a run.
             lines = [text for text in lines if not text.startswith(("lmsc: note:", "lmsc: warning["))] or lines
             told = " / ".join(lines[:6] if lines and lines[0].startswith("error") else lines[-4:])
             raise Failed(f"exit {done.returncode}: {told or brief(line)}"[:600], done.stdout)
@@ -129,7 +129,7 @@ class Check:
         return self.command(self.lmsc_path, *arguments, seconds=seconds)
 
     def run(self, *arguments: object, device: str = "cuda", seconds: float = 600.0) -> dict[str, Any]:
-        """What `lmsc run` tells of steps on the GPU."""
+        """The report of `lmsc run` on steps on the GPU."""
         return json.loads(self.lmsc("run", *arguments, "--device", device, "--json", seconds=seconds))
 
     @contextmanager
@@ -142,10 +142,10 @@ class Check:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    # --- what was packed ---
+    # --- packed files ---
 
     def host(self, name: str) -> tensors.Digest:
-        """What the host computed."""
+        """The host's results."""
         return tensors.read(self.packed / "host" / f"{name}.digest")
 
     def plan(self, case: Case, budget: str) -> Path:
@@ -157,7 +157,7 @@ class Check:
     # --- findings ---
 
     def judge(self, found: Findings, ok: bool, what: str, line: list[str] | None = None) -> None:
-        """Says what is wrong, unless it is right, or nothing was computed; the command is run again under a sanitizer."""
+        """Records a failure, unless the result is right, or nothing was computed; the command is run again under a sanitizer."""
         if not ok and not self.rehearsal:
             found.red.append(what)
             if line:
@@ -168,7 +168,7 @@ class Check:
             file.write(json.dumps(strict(line), allow_nan=False) + "\n")
 
     def note(self, case: str, values: dict[str, Any]) -> None:
-        """Writes what was found of one case of the part, and shows it."""
+        """Writes the findings on one case of the part, and shows them."""
         self.record({"part": self.part, "case": case, "values": values})
         print(f"  {case}: {json.dumps(values)[:300]}", flush=True)
 
@@ -183,7 +183,7 @@ class Check:
             self.note(what, {"error": told})
 
     def perform(self, part: Part) -> bool:
-        """Runs a part within its time, and writes what it found; whether the others can go on."""
+        """Runs a part within its time, and writes its findings; whether the others can go on."""
         self.part, began = part.name, time.monotonic()
         self.part_until = min(began + part.timeout, self.until)
         print(f"{part.name} {part.title}", flush=True)
@@ -220,7 +220,7 @@ class Check:
 
 
 def environment(packed: Path) -> dict[str, str]:
-    """What commands see: compiled kernels among the caches, and the null driver where it is asked for."""
+    """The environment of commands: compiled kernels among the caches, and the null driver where it is requested."""
     found = os.environ | {"XDG_CACHE_HOME": str(packed / "cache"), "PYTHONUNBUFFERED": "1"}
     if null := os.environ.get("LMSC_NULL_DRIVER"):
         found["LMSC_CUDA_PATH"] = ":".join(filter(None, [null, os.environ.get("LMSC_CUDA_PATH")]))
@@ -246,7 +246,7 @@ def alarm(seconds: float) -> Iterator[None]:
 
 
 def strict(value: Any) -> Any:
-    """The same where what is no finite number is a text: JSON has none."""
+    """The same with texts for numbers that are not finite: JSON has none."""
     match value:
         case float() if not math.isfinite(value):
             return str(value)

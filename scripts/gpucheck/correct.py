@@ -1,4 +1,4 @@
-"""Parts A to F, and N: whether the GPU computes what the host computes."""
+"""Parts A to F, and N: whether the GPU computes the host's results."""
 
 import json
 import math
@@ -41,7 +41,7 @@ LIBRARIES = ("cuBLAS", "cuDNN")
 
 
 def smi(check: Check, fields: str) -> list[str]:
-    """What the driver's own tool tells of the first GPU."""
+    """The report of the driver's own tool on the first GPU."""
     query = [f"--query-gpu={fields}", "--format=csv,noheader,nounits"]
     told = check.command(found_in_path("nvidia-smi"), *query, seconds=20)
     return [value.strip() for value in told.splitlines()[0].split(",")]
@@ -126,7 +126,7 @@ def operators(check: Check, found: Findings) -> None:
     """Operators: every kernel once, by libraries and by own kernels, beside the host."""
     names = operators_of(OPERATORS.read_text())
     expected = check.host("operators")
-    # What is given to the graph is no operator's.
+    # No operator computes the graph's inputs.
     computed = [name for name in expected if name in names]
     if len(computed) < len(names):
         raise Failed(f"{len(names) - len(computed)} of {len(names)} values of operators are not packed")
@@ -174,7 +174,7 @@ def host_name(it: Case, optimizer: str) -> str:
 
 @dataclass(frozen=True)
 class Left:
-    """What a run leaves, how it differs from what the host leaves, and what convolved."""
+    """The state after a run, its difference from the host's, and the library that convolved."""
 
     variables: tensors.Digest
     worst: float
@@ -193,7 +193,7 @@ def compared(check: Check, job: Job) -> Left:
 
 
 def at_once(jobs: list[Any], work: Callable[[Any], Any]) -> list[Any]:
-    """What each job comes to, a failure included, several at a time."""
+    """The outcome of each job, a failure included, several at a time."""
 
     def one(job: Any) -> Any:
         try:
@@ -286,7 +286,7 @@ def sanitizer(check: Check, found: Findings) -> None:
 
 
 def waits(check: Check, found: Findings) -> None:
-    """Waits: what computes without some of its waits for copies must leave other bits."""
+    """Waits: a step without some of its waits for copies must leave other bits."""
     plan = check.packed / "plans" / check.cases.waits[1]
 
     def left(missing: int | None) -> tensors.Digest:

@@ -1,4 +1,4 @@
-"""Parts G to M: how fast it is, where the time goes, and what PyTorch takes."""
+"""Parts G to M: its speed, where the time goes, and PyTorch's time."""
 
 import csv
 import io
@@ -54,7 +54,7 @@ class Kernel:
     floor: float = 0.0
     bytes: int = 0
     operations: int = 0
-    # The place of the call that loses most among those of this kernel in the order of the step, and what it loses.
+    # The place of the call that loses most among those of this kernel in the order of the step, and its loss.
     worst: int = 0
     loses: float = field(default=0.0)
 
@@ -146,7 +146,7 @@ def kernels(check: Check, found: Findings) -> None:
 
 
 def ran(told: dict[str, Any]) -> dict[str, Any]:
-    """What is compared of a run."""
+    """The compared figures of a run."""
     names = {"predicted_step_seconds": "predicted", "peak": "peak", "predicted_peak": "predicted_peak", "budget": "budget"}
     rest = ("arena", "slab", "copied_out", "copied_in", "gpu")
     seconds = told["step_seconds"]
@@ -174,7 +174,7 @@ def steps_of(check: Check, found: Findings, it: Case, budget: str | None, precis
 
 
 def stalled(check: Check, found: Findings, it: Case, budget: str, precision: str = "tf32") -> None:
-    """What computing waits for copies: with a trace, which takes time itself, so in a run of its own."""
+    """The time that computing waits for copies: with a trace, which takes time itself, so in a run of its own."""
     name = f"{it.name} {budget} {precision} stalled"
     with check.guarded(found, name), check.scratch() as folder:
         plan = check.plan(it, budget)
@@ -186,7 +186,7 @@ def stalled(check: Check, found: Findings, it: Case, budget: str, precision: str
 
 
 def family(check: Check, found: Findings, cases: tuple[Case, ...], precisions: tuple[str, ...]) -> None:
-    """Steps in memory and in each budget; what can be had last is what is looked into."""
+    """Steps in memory and in each budget; the last one that works is examined."""
     for it in cases:
         for precision in precisions:
             for budget in [None] * it.fits + [*it.budgets]:
@@ -237,7 +237,7 @@ def rest(check: Check, found: Findings) -> None:
 
 
 def counters(text: str) -> dict[str, str]:
-    """What `ncu --csv` tells of a launch."""
+    """The counters of `ncu --csv` for a launch."""
     lines = text.splitlines()
     begin = next((at for at, line in enumerate(lines) if line.startswith('"ID"')), None)
     if begin is None:

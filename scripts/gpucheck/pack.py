@@ -1,4 +1,4 @@
-"""What a processor can do beforehand: everything that a GPU's minutes would be too good for."""
+"""The preparation on a processor: everything that need not use a GPU's minutes."""
 
 import hashlib
 import json
@@ -21,11 +21,11 @@ from .cases import FULL, LATE, OPERATORS, PLANNERS, REHEARSAL, ROOT, TARGET, TIG
 from .correct import OPTIMIZERS, PLANNED, STEPS, WAYS, folder_of, host_name
 
 MIB = 1 << 20
-# What is packed, and what travels with it: the tracked tree and files that are neither tracked nor ignored.
+# Limits of the archive and of the files that are copied with it: the tracked tree, and files that are neither tracked nor ignored.
 MOST_PACKED = 40 * MIB
 MOST_TRAVELS = 64 * MIB
 ARCHIVE = "pack.tar.xz"
-# What is done, by a name under which a failure is told.
+# Jobs, each with the name under which its failure is reported.
 Jobs = list[tuple[str, Callable[[], object]]]
 
 
@@ -45,7 +45,7 @@ class Packing:
         if strip := shutil.which("strip"):
             subprocess.run([strip, str(self.lmsc)], check=True)
         self.failed: dict[str, str] = {}
-        # How far a large model carries a last bit, by the name of what the host computed.
+        # How far a large model carries a last bit, by the name of the host's result.
         self.spread: dict[str, float] = {}
         # Plans that there are not: of a small model, a planner may save nothing.
         self.unplanned: list[str] = []
@@ -76,7 +76,7 @@ class Packing:
             list(pool.map(one, jobs))
         print(f"{what}: {len(jobs)} in {time.monotonic() - began:.0f} s", flush=True)
 
-    # --- what is packed ---
+    # --- packed files ---
 
     def plans(self) -> None:
         """The plans, with the workspaces that kernels of CUDA have."""
@@ -105,7 +105,7 @@ class Packing:
         self.each("plans", jobs, os.cpu_count() or 1)
 
     def host(self) -> None:
-        """What the host computes: all values of the operators, and what runs leave."""
+        """The host's results: all values of the operators, and the state after runs."""
 
         def one(name: str, *arguments: object) -> None:
             out = self.stage / "scratch" / name
@@ -118,14 +118,14 @@ class Packing:
             one(host_name(it, optimizer), *source, "--steps", STEPS, "--save")
 
         def spread(it: Case) -> None:
-            """What comes of it when the last bit of each element of the input is another one."""
+            """The effect of another last bit in each element of the input."""
             name, given = host_name(it, "gradients"), self.stage / "scratch" / "given"
             out = given.with_suffix(".left")
             source = ["run", *it.source(None), "--steps"]
             self.call(*source, 1, "--fetch", it.floats, "--out", given)
             tensors.flip_last_bits(given)
             self.call(*source, STEPS, "--feeds", given, "--save", out)
-            # What is given is saved, too.
+            # The given tensors are saved, too.
             whole = tensors.read(self.stage / "host" / f"{name}.digest"), tensors.digest(out)
             before, after = ({key: kept for key, kept in left.items() if key != it.floats} for left in whole)
             self.spread[name], _ = tensors.compare(after, before, 1.0)
@@ -162,7 +162,7 @@ class Packing:
             profile = self.stage / "scratch" / "profile.json"
             lines.append(["calibrate", *it.source(), "--device", "cuda", "--steps", 1, "-o", profile])
         jobs: Jobs = [(checks.brief(list(map(str, line))), partial(one, *line)) for line in lines]
-        # One first: what all need is compiled once.
+        # One first: the shared kernels are compiled once.
         self.each("kernels that all need", jobs[:2], 1)
         self.each("kernels", jobs[2:], os.cpu_count() or 1)
 

@@ -150,7 +150,7 @@ def batch_of(model: str, dims: dict[str, int], net: Any, layout: Any, device: st
         return x, x
     with torch.no_grad():
         scores = net(x[:2])
-    # What the batch is of text is in the first dimension of scores.
+    # The first dimension of the scores is the batch, or its multiple for text.
     rows = scores.shape[0] * (x.shape[0] // x[:2].shape[0])
     return x, torch.randint(0, scores.shape[1], (rows, *scores.shape[2:]), device=device)
 

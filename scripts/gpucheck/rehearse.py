@@ -68,7 +68,7 @@ def expect(holds: bool, what: str) -> None:
 
 
 def wrong_values_are_seen() -> None:
-    """What is right, wrong by a little, wrong in one tile, and no number."""
+    """Values that are right, wrong by a little, wrong in one tile, and NaN."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         right = {"a": [1.0, -2.0, 0.5, 0.0], "b": [1e-6 * at for at in range(20_000)]}

@@ -1,4 +1,4 @@
-"""What was found, as a short table, and as a page of docs/measurements/gpu."""
+"""The findings, as a short table, and as a page of docs/measurements/gpu."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any
 from .cases import ROOT
 
 PAGES = ROOT / "docs" / "measurements" / "gpu"
-# The table is what comes back of all that is printed: 12,000 characters.
+# Of the output only the table comes back: 12,000 characters.
 MOST_CHARACTERS = 11_500
 GIB = 1 << 30
 
@@ -21,7 +21,7 @@ def read(folder: Path) -> list[Line]:
 
 
 def parts(lines: list[Line]) -> list[Line]:
-    """What each part came to when it ran last."""
+    """The last result of each part."""
     last = {line["part"]: line for line in lines if "title" in line}
     return [last[name] for name in sorted(last)]
 
@@ -149,7 +149,7 @@ def page(lines: list[Line], mark: str = "## ") -> str:
 
 
 def table(lines: list[Line]) -> str:
-    """The end of what is printed."""
+    """The end of the output."""
     text = page(lines, "")
     return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 20] + "\n… cut short\n"
 

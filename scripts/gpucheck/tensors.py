@@ -1,4 +1,4 @@
-"""Tensors of safetensors files: a digest of a file that can be carried, and what differs from it."""
+"""Tensors of safetensors files: a small digest of a file, and the differences from it."""
 
 import hashlib
 import json
@@ -121,7 +121,7 @@ class Difference:
     element: int
     ours: float
     theirs: float
-    # By the largest element; infinite of what is no number.
+    # Relative to the largest element; infinite for NaN.
     by: float
 
 
@@ -138,7 +138,7 @@ def finite(values: list[float]) -> float:
 
 
 def compare(ours: Digest, theirs: Digest, allowed: float = ALLOWED) -> tuple[float, list[Difference]]:
-    """The largest difference, by what is allowed, and all that differs by more than is allowed."""
+    """The largest difference relative to the allowed one, and all differences above it."""
     if ours.keys() != theirs.keys():
         other = sorted(ours.keys() ^ theirs.keys())
         raise ValueError(f"{len(other)} tensors are in one of the two alone: {', '.join(other[:5])}")

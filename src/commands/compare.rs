@@ -71,7 +71,7 @@ fn recorded(path: &Path) -> Result<Values, Error> {
 pub(crate) struct Compared {
     /// Version of this format.
     format: u32,
-    /// Number of operators that compute what the host does.
+    /// Number of operators with the host's results.
     equal: usize,
     left_out: Vec<LeftOut>,
     /// The others, in the order of the graph.

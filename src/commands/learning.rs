@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// A terminal that records what is written to it.
+    /// A terminal that records its output.
     #[derive(Clone, Debug, Default)]
     struct Screen(Arc<Mutex<String>>);
 

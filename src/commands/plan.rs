@@ -127,7 +127,7 @@ struct ReplayedFacts {
     peak_bytes: u64,
 }
 
-/// What is told of a model that a plan rewrote.
+/// The report on a model that a plan rewrote.
 pub(crate) struct Rewritten {
     pub(crate) hash: String,
     /// The most device bytes at once, before and after.

@@ -60,7 +60,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     ran.end
 }
 
-/// The report of a compilation, and that of a run of what was compiled.
+/// The report of a compilation, and that of a run of its result.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct CompiledAndRun<'a> {

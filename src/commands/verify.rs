@@ -184,7 +184,7 @@ enum Guarantee {
 
 fn guarantee(original: &Loaded, rewritten: &Loaded) -> Guarantee {
     let states = |key: &str| rewritten.model.as_ref().is_some_and(|model| metadata(model, key).is_some());
-    // Another program may have dropped all metadata; then the original's metadata say what is lost.
+    // Another program may have dropped all metadata; then the original's metadata tell the lost bound.
     let Some(bound) = Bound::of(rewritten).or_else(|| Bound::of(original)) else { return Guarantee::None };
     match bound.lost(&rewritten.graph) {
         Some(why) => Guarantee::Lost(why),

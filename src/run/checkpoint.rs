@@ -107,7 +107,7 @@ pub(crate) struct Says {
     tensors: BTreeMap<String, Stated>,
 }
 
-/// What stands before the digest of the header: the field's name, in JSON within JSON.
+/// The text before the digest of the header: the field's name, in JSON within JSON.
 const BEFORE_WHOLE: &[u8] = br#"\"whole\":\""#;
 
 /// Digits of the digest of the header.

@@ -1,4 +1,4 @@
-//! Finds the first operator whose results are not what the host computes from the same operands.
+//! Finds the first operator whose results differ from the host's for the same operands.
 //!
 //! Each operator is looked at alone: its operands are those that were seen, wrong ones included. So an error is found where it is
 //! made, and not where it shows.
@@ -38,7 +38,7 @@ pub(crate) struct Comparison {
     pub(crate) wrong: Vec<Wrong>,
 }
 
-/// An operator whose result is not what the host computes.
+/// An operator whose result differs from the host's.
 #[derive(Debug)]
 pub(crate) struct Wrong {
     pub(crate) node: NodeId,

@@ -721,7 +721,7 @@ fn fits(
     }
 }
 
-/// What to do about names that are the step's but for a prefix, such as that of a module around the model.
+/// The remedy for names that are the step's but for a prefix, such as that of a module around the model.
 fn other_prefix<'a>(
     names: impl Iterator<Item = &'a str>,
     expected: &BTreeMap<String, Type>,

@@ -106,7 +106,7 @@ pub(crate) struct RunFacts {
     arena: u64,
     /// The bytes of the arena up to its last address.
     last_address: u64,
-    /// Bytes of the host's memory for what was copied out.
+    /// Bytes of the host's memory for swapped tensors.
     slab: u64,
     budget: Option<u64>,
     /// Bytes that a step copies to the host.

@@ -397,7 +397,7 @@ pub(crate) fn let_go(
         }
         if let Data::External { location, offset, length } = &initializer.data {
             let bytes = files.read(&name, location, *offset, *length)?;
-            // The program has only what the step uses.
+            // The program has only inputs that the step uses.
             set(&name, &bytes)?;
             initializer.data = Data::Inline(bytes);
         }

@@ -1,7 +1,7 @@
-//! What is tried on every input, and how inputs are made worse.
+//! The checks of every input, and mutations of inputs.
 //!
-//! Shared by `cargo test` and by `fuzz/`: both say `use … as arbitrary` and `mod steps` in their root. A body returns
-//! how far its input came; whatever it finds, it says by panicking.
+//! Shared by `cargo test` and by `fuzz/`: both say `use … as arbitrary` and `mod steps` in their root. A body
+//! returns how far its input came; it reports a fault by panicking.
 
 use std::collections::BTreeMap;
 
@@ -325,7 +325,7 @@ fn exported(model: Option<&Model>, original: &Graph, rewritten: &Graph, dims: &D
         let what = || format!("exported as {form:?}\n{}", rewritten.to_text());
         let mut read = match lmsc_onnx::import(&again, dims) {
             Ok(read) => read,
-            // A text may say of an operator what its shape rule denies.
+            // A text may declare types that the operator's shape rule contradicts.
             Err(_) if model.is_none() => return,
             Err(e) => panic!("{e}\n{}", what()),
         };

@@ -1,4 +1,5 @@
-//! Thousands of damaged inputs on every run, the same ones on each: nothing panics, and what is accepted is compiled rightly.
+//! Thousands of damaged inputs on every run, the same ones on each: nothing panics, and accepted inputs are
+//! compiled rightly.
 //!
 //! `LMSC_FUZZ_SECONDS=300 cargo test --release --test fuzz` looks for longer. A failure prints its seed; run it
 //! again with `ARBTEST_SEED=0x… cargo test --test fuzz NAME`.

@@ -64,7 +64,7 @@ fn bytes_of(ty: &Type) -> u64 {
 }
 
 impl Interpreter {
-    /// Prepares every node. What follows from shapes and constants alone is computed here.
+    /// Prepares every node. Values that follow from shapes and constants alone are computed here.
     pub(crate) fn new(graph: Graph) -> Result<Interpreter, PrepareError> {
         let storages = Storages::of(&graph);
         let mut constants: BTreeMap<ValueId, Buffer> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Running the program under test, and showing what it did.
+//! Runs the program under test and shows its results.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -24,7 +24,7 @@ const LINEAR_SECONDS: u64 = 30;
 /// The time after which a call that waits forever is ended. A call that computes meets the limit of its processor time.
 const WATCHDOG: Duration = Duration::from_secs(600);
 
-/// Address space of a call, in KiB: more than twice what any test needs.
+/// Address space of a call, in KiB: more than twice the need of any test.
 const MEMORY: u64 = 1_500_000;
 
 /// Whether slow tests try all of their cases, as in CI, which sets `LMSC_THOROUGH`.
@@ -42,7 +42,7 @@ pub(crate) struct Bench {
     folder: tempfile::TempDir,
 }
 
-/// What a call came to.
+/// Result of a call.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: i32,
@@ -66,7 +66,7 @@ impl Bench {
         self.path(name)
     }
 
-    /// Names of what is in the folder, sorted.
+    /// Names of the files in the folder, sorted.
     pub(crate) fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path()).unwrap();
         let mut names: Vec<String> =
@@ -127,7 +127,7 @@ impl Bench {
         command
     }
 
-    /// What the call printed, for a snapshot.
+    /// The output of the call, for a snapshot.
     pub(crate) fn show(&self, arguments: &str, outcome: &Outcome) -> String {
         let mut out = format!("$ lmsc {arguments}\n");
         for (name, text) in
@@ -141,7 +141,7 @@ impl Bench {
         out + &format!("--- exit {}\n", outcome.code)
     }
 
-    /// The text without what differs from machine to machine.
+    /// The text without the parts that differ from machine to machine.
     pub(crate) fn anonymous(&self, text: &str) -> String {
         text.replace(self.folder.path().to_str().unwrap(), "@")
     }

@@ -24,7 +24,7 @@ impl Builder {
         self
     }
 
-    /// An output of whatever type its value has.
+    /// An output of its value's type.
     pub(crate) fn output(mut self, name: &str) -> Builder {
         self.graph.output.push(ValueInfoProto { name: Some(name.to_owned()), ..ValueInfoProto::default() });
         self

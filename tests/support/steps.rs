@@ -1,4 +1,4 @@
-//! Running rewritten steps, and what they leave.
+//! Runs rewritten steps and keeps their results.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use lmsc_runtime::{DeviceSession, HostLink, HostSession, Rehearsal, StepObserver
 /// How many steps are run.
 pub(crate) const STEPS: u64 = 3;
 
-/// What is kept of values, by their names.
+/// Kept data of values, by name.
 pub(crate) type Values<V> = BTreeMap<String, V>;
 
-/// What a run leaves: the outputs of every step, and everything that is given at the end.
+/// Results of a run: the outputs of every step, and all given contents at the end.
 #[derive(PartialEq)]
 pub(crate) struct Left<V> {
     pub(crate) outputs: Vec<Values<V>>,
@@ -43,7 +43,7 @@ pub(crate) fn lowered(graph: &Graph, budget: Option<Bytes>) -> Program {
         .unwrap_or_else(|e| panic!("{e}\n{}", graph.to_text()))
 }
 
-/// The names of what the caller gets and of what is given.
+/// The names of the caller's outputs and of the given tensors.
 fn names(program: &Program) -> (Vec<String>, Vec<String>) {
     let outputs = program.outputs.iter().map(|output| output.tensor.name.to_string()).collect();
     // Inputs may be overwritten once they have been used.
@@ -58,8 +58,8 @@ pub(crate) fn start(program: &Program, mut set: impl FnMut(&str, &[u8]) -> bool)
     }
 }
 
-/// Runs the program in bad orders, without what closed gates multiply if `skips` says so; with the most bytes in use.
-/// `keep` says what is kept of a value's bytes.
+/// Runs the program in bad orders, and returns the most bytes in use, too. With `skips`, closed gates skip the
+/// operators that they multiply. `keep` extracts the kept data from a value's bytes.
 pub(crate) fn rehearse<V>(
     program: &Program,
     seed: u64,
@@ -87,7 +87,7 @@ pub(crate) fn rehearse<V>(
     (Left { outputs: steps, given: of(&rehearsal, &given) }, rehearsal.peak())
 }
 
-/// Gives inputs and keeps outputs, of their bytes what `keep` says.
+/// Feeds inputs and keeps outputs, reduced by `keep`.
 pub(crate) struct Feeder<'a, V, K> {
     program: &'a Program,
     keep: &'a K,
@@ -164,7 +164,7 @@ pub(crate) fn rewritten(
     None
 }
 
-/// The least that any plan needs, and what the step needs as it is.
+/// The smallest budget of any plan, and the peak of the unchanged step.
 pub(crate) fn range(graph: &Graph) -> (u64, u64) {
     let cx = PassCx { workspaces: Some(workspaces), ..PassCx::default() };
     let needed = lmsc_passes::bridge(graph, &cx).unwrap().problem.needed_bytes();

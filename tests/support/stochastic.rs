@@ -7,7 +7,7 @@ use lmsc_ir::{Data, ElementType, Graph, Node, NodeId, Op, Place, TensorType, Val
 pub(crate) struct Layer {
     /// The sum.
     pub(crate) add: NodeId,
-    /// What computes the branch last: a batch normalization.
+    /// The last node of the branch: a batch normalization.
     pub(crate) last: NodeId,
     /// The gradient of that.
     pub(crate) gradient: NodeId,

@@ -24,8 +24,7 @@ const FOREIGN_FEATURES: &[&str] = &["melior"];
 /// The packages that every step builds: with others, or fewer, cargo would build some of them again with other features.
 const BUILT: &str = "--workspace";
 
-/// Whether plans or bounds have become worse than `plan/benches/ratios.txt` says. No time is compared: what was built to be
-/// tested does.
+/// Whether plans or bounds have become worse than `plan/benches/ratios.txt` says. No time is compared: the test build suffices.
 const RATIOS: [&str; 7] = ["bench", "--profile", "dev", BUILT, "--bench=ratios", "--", "--short"];
 
 /// All tests but those in documentation, which are a step of their own, so that the name of a failed step says which failed.
@@ -70,7 +69,7 @@ const fn step(name: &'static str, needs: Needs, run: fn(&mut Job<'_>) -> bool) -
     Step { name, needs, run }
 }
 
-/// The steps, in order: what fails fastest first. `.github/workflows/ci.yml` lists the first [`GATE`], which `cargo xtask tidy` checks.
+/// The steps, the fastest failures first. `.github/workflows/ci.yml` lists the first [`GATE`], which `cargo xtask tidy` checks.
 pub(crate) const STEPS: [Step; 30] = [
     step("fmt", Needs::Nothing, |job| job.cargo(&["fmt", "--all", "--check"], &[])),
     step("tidy", Needs::Nothing, tidy),
@@ -96,7 +95,7 @@ pub(crate) const STEPS: [Step; 30] = [
     step("docs", Needs::Program, |job| job.script("check-docs", &[]) && job.script("check-release", &[])),
     // It builds nothing; but as the step `mlir` it may install Debian's packages, one at a time.
     step("pages", Needs::ProgramAndFolder, |job| job.script("check-pages", &[])),
-    // Experiments, and the longer part of what the step `test` has a few seconds of; they run where they are named.
+    // Experiments, and the long forms of tests whose short forms the step `test` runs; they run where they are named.
     step("test-all", Needs::Program, |job| {
         job.test(&[&TESTS[..], &["--", "--include-ignored"]].concat(), "all")
     }),
@@ -219,7 +218,7 @@ fn kernels(job: &mut Job<'_>) -> bool {
     job.cargo(&["test", BUILT, "--test", "cuda_kernels"], &needed)
 }
 
-/// What is run on a GPU, over a driver that computes nothing: mistakes of scripts cost minutes of a GPU otherwise.
+/// The scripts for a GPU, over a driver that computes nothing: mistakes of scripts cost minutes of a GPU otherwise.
 fn gpu_check(job: &mut Job<'_>) -> bool {
     job.script("gpu-check", &["rehearse"])
 }

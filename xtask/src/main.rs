@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask ci` runs what CI runs, `cargo xtask tidy` checks the rules that no
+//! The project's own chores: `cargo xtask ci` runs the steps of CI, `cargo xtask tidy` checks the rules that no
 //! compiler checks.
 //!
 //! Depends on the standard library only, so that it builds in seconds on a fresh clone.
@@ -12,7 +12,7 @@ mod tidy;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What `cargo xtask` takes as its first argument.
+/// The subcommands of `cargo xtask`.
 const COMMANDS: &[&str] = &["ci", "tidy"];
 
 fn main() -> ExitCode {

@@ -2,7 +2,7 @@
 
 /// One table of a manifest.
 pub(crate) struct Table {
-    /// What stands between the brackets; empty for the keys before the first table.
+    /// The text between the brackets; empty for the keys before the first table.
     pub(crate) name: String,
     /// The line, counted from 1, of the header.
     pub(crate) line: usize,

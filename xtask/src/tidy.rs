@@ -1,5 +1,6 @@
-//! The rules that no compiler checks. Each is a function from the tree to messages `path:line: what, remedy`.
+//! The rules that no compiler checks. Each is a function from the tree to messages `path:line: fault, remedy`.
 
+mod comments;
 mod constants;
 mod crates;
 mod files;
@@ -15,7 +16,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A rule: what it finds wrong.
+/// A rule: returns its findings.
 type Rule = fn(&Tree) -> Vec<String>;
 
 /// Every rule, in the order in which messages are printed.
@@ -37,6 +38,7 @@ pub(crate) const RULES: &[Rule] = &[
     files::lines_name_no_machine,
     files::chores_have_issues,
     glossary::words_are_those_of_the_glossary,
+    comments::comments_name_their_nouns,
     readme::commands_exist,
     readme::paths_exist,
     workflow::steps_are_those_of_ci,
@@ -49,7 +51,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<String> {
 
 /// The files of the repository, by their path from its root with `/` between folders.
 ///
-/// Holds what git does not ignore; where git cannot tell, every file outside hidden folders and `target`.
+/// Holds the files that git does not ignore; where git cannot tell, every file outside hidden folders and `target`.
 pub(crate) struct Tree {
     files: BTreeMap<String, File>,
 }

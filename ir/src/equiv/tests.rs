@@ -933,7 +933,7 @@ fn operators_may_have_no_operands() {
     assert_eq!(check(&graph, &graph).unwrap().nodes, 2);
 }
 
-/// What [`check_cleaned`] says of a rewriting of this graph.
+/// The error of [`check_cleaned`] for a rewriting of this graph.
 fn cleaned(rewritten: &str) -> String {
     let original = "<opset: \"\" = 17> g (float[4,6] x, float[] r, bool[] t) => (float[4,6] y, float[24] z, float[4,6] v)
         < int64[1] one = {1} >

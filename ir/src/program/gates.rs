@@ -35,7 +35,7 @@ pub enum GateEffect {
 #[derive(Clone, Debug, Default)]
 pub struct Gates {
     launches: Vec<u32>,
-    /// Launches whose results are never needed, whatever the gates are.
+    /// Launches whose results are needed for no state of the gates.
     idle: BTreeSet<u32>,
 }
 

@@ -21,16 +21,16 @@ pub enum Invariant {
     I2,
     /// A device node reads device values, a host node host values; only SwapOut and SwapIn cross.
     I3,
-    /// Outputs and updated variables are where the caller's signature says; what reads a variable's old value is
-    /// ordered before the update.
+    /// Outputs and updated variables are where the caller's signature says; readers of a variable's old value are ordered
+    /// before the update.
     I4,
     /// Every size is known.
     I5,
-    /// A recomputed node is pure and computes what its origin computes.
+    /// A recomputed node is pure and computes the results of its origin.
     I6,
     /// Where two storages overlap in space, every use of one reaches the definition of the other.
     I7,
-    /// A SwapIn reads what a SwapOut or a host node wrote, unchanged; a Join names whole what was copied in ranges.
+    /// A SwapIn reads the unchanged result of a SwapOut or a host node; a Join names ranges as one whole.
     I8,
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Extra<'m> {
     pub(super) updates: Vec<(usize, u32)>,
     /// Values that subgraphs read.
     pub(super) captures: Vec<u32>,
-    /// `SwapOut`, `SwapIn` or `Copy`, whatever the operator's name.
+    /// `SwapOut`, `SwapIn` or `Copy`, independently of the operator's name.
     pub(super) copy: Option<&'m str>,
     /// Whether the node joins pieces with a base; none if it is not a join.
     pub(super) join: Option<bool>,

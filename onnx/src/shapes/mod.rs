@@ -1,7 +1,7 @@
 //! Types of every result of a node, by our own rules, with the values of the small integer tensors that shapes are computed from.
 //!
-//! A rule is a function of a `Cx`; `table.rs` has one row per operator. Rules are total: whatever a file contains, a rule returns
-//! an answer, or that it does not know (`Refusal::Unknown`; then the file's `value_info` decides), or a contradiction
+//! A rule is a function of a `Cx`; `table.rs` has one row per operator. Rules are total: for every file, a rule returns an
+//! answer, or that it does not know (`Refusal::Unknown`; then the file's `value_info` decides), or a contradiction
 //! (`Refusal::Wrong`). No rule's time or memory depends on an extent.
 
 mod constant;

@@ -134,7 +134,7 @@ impl Advice for StateError {
     }
 }
 
-/// Writes the state of the step into the graph, and returns what the caller should be told about it.
+/// Writes the state of the step into the graph, and returns notices for the caller.
 ///
 /// Every pair gets an update edge. The node that computes the new value writes it in place if that is safe: it works element by
 /// element or does not read the old value, and every node that reads the old value can run before it. Otherwise the new value has

@@ -88,7 +88,7 @@ pub fn lower(graph: &Graph, how: &Lowering<'_>) -> Result<Program, LowerError> {
     if let Some(arena) = how.arena.filter(|&arena| extent > arena) {
         return Err(LowerError::DoesNotFit { needed: extent.0, arena: arena.0 });
     }
-    // What lies behind the last address is not used, however large the budget.
+    // Bytes behind the last address are unused in a budget of any size.
     program.arena = extent;
     waits::share_slots(&mut program);
     waits::add(&mut program);

@@ -111,7 +111,7 @@ struct Narrowing<'g> {
     activations: HashSet<ValueId>,
     /// Short copies, by value; those of a parameter by phase.
     copies: HashMap<(ValueId, Option<Phase>), ValueId>,
-    /// What stands for a value that is computed in another way.
+    /// Replacements of values that are computed in another way.
     instead: HashMap<ValueId, ValueId>,
     /// Nodes to be added right after a node.
     behind: HashMap<NodeId, Vec<NodeId>>,

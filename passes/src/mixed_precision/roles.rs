@@ -1,4 +1,4 @@
-//! What each operator does with short floats: one row an operator.
+//! The treatment of short floats by each operator: one row an operator.
 
 use lmsc_ir::Op;
 

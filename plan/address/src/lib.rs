@@ -4,8 +4,8 @@
 //! plans of about the same makespan are tried, with whole tensors and with pieces of several sizes, some for a little less
 //! than the arena. Addresses are assigned in a serial order of each plan in which every block is allocated for as short as
 //! possible; where bytes change their owner, the next owner waits for the last user of the previous one. These *address
-//! edges* cost time, so the search looks for the placement with the smallest makespan. They make any execution safe, whatever
-//! the durations: no byte counting is needed at run time.
+//! edges* cost time, so the search looks for the placement with the smallest makespan. They make any execution safe, for all
+//! durations: no byte counting is needed at run time.
 
 #![forbid(unsafe_code)]
 

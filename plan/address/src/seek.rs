@@ -124,7 +124,7 @@ impl Seeker {
             self.work += 80;
             self.begins.sort_unstable_by_key(|begin| begin.0);
             self.ends.sort_unstable_by_key(|end| end.0);
-            // What begins before a base and ends behind it costs there.
+            // Intervals that begin before a base and end behind it cost there.
             let (mut begins, mut ends) = (self.begins.iter().peekable(), self.ends.iter().peekable());
             let (mut cost, mut never) = (0u64, 0u32);
             let sides = merged(

@@ -1,4 +1,4 @@
-//! What a step runs on: how much memory there is, how fast the link and the processor are.
+//! The machine that runs a step: memory, and the speeds of the link and the processor.
 //!
 //! A target is a TOML file. The ones of `targets` are built in; every number there names its source.
 
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// What it is called on the command line.
+    /// Name on the command line.
     #[serde(deserialize_with = "some_text")]
     pub name: String,
     /// One line for people.
@@ -37,7 +37,7 @@ pub struct Target {
     /// The host's memory.
     #[serde(deserialize_with = "bytes")]
     pub host_bytes: Bytes,
-    /// What an address in device memory is a multiple of; a power of two.
+    /// Alignment of addresses in device memory; a power of two.
     #[serde(deserialize_with = "power_of_two")]
     pub alignment_bytes: Bytes,
     /// The smallest piece of device memory that can be mapped by itself; a power of two.
@@ -90,7 +90,7 @@ pub struct TargetLink {
     /// Bytes per second in while the other direction is busy; only where the link is full duplex.
     #[serde(default, deserialize_with = "optional_rate", skip_serializing_if = "Option::is_none")]
     pub in_beside_out_bytes_per_second: Option<u64>,
-    /// What every copy takes beside its bytes.
+    /// Fixed time of every copy.
     #[serde(deserialize_with = "nanos")]
     pub latency_nanos: u64,
 }
@@ -105,7 +105,7 @@ pub struct Compute {
     /// Peak bytes per second between the processor and device memory.
     #[serde(deserialize_with = "rate")]
     pub memory_bytes_per_second: u64,
-    /// What every kernel takes beside its work.
+    /// Fixed time of every kernel.
     #[serde(deserialize_with = "nanos")]
     pub launch_nanos: u64,
     /// Peak operations per second.
@@ -222,7 +222,7 @@ impl TargetLink {
         self.copy_nanos(bytes, self.in_bytes_per_second)
     }
 
-    /// The link as planners see it: rates that hold whatever the other direction does.
+    /// The link as planners see it: rates that hold under any load of the other direction.
     pub fn for_planning(&self) -> Link {
         Link {
             out_bytes_per_second: self.out_beside_in_bytes_per_second.unwrap_or(self.out_bytes_per_second),
@@ -237,7 +237,7 @@ impl TargetLink {
         u64::try_from(nanos).unwrap_or(u64::MAX).saturating_add(self.latency_nanos)
     }
 
-    /// What contradicts what, if anything does.
+    /// The contradiction between two keys, if there is one.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let directions = [
             ("out_beside_in", self.out_beside_in_bytes_per_second, "out", self.out_bytes_per_second),
@@ -274,9 +274,9 @@ pub enum TargetError {
         origin: String,
         /// The line, from 1.
         line: usize,
-        /// What stands there.
+        /// The text of the line.
         source_line: String,
-        /// What is wrong with it, and what was expected.
+        /// The fault, and the expected form.
         message: String,
     },
     /// Two keys contradict each other.
@@ -284,7 +284,7 @@ pub enum TargetError {
     Contradiction {
         /// Where the text is from.
         origin: String,
-        /// Which keys, and what was expected.
+        /// The keys, and the expected relation.
         message: String,
     },
 }
@@ -499,7 +499,7 @@ mod tests {
 
     const TEXT: &str = include_str!("../targets/v100-pcie.toml");
 
-    /// What is said about the text with one line replaced.
+    /// The error for the text with one line replaced.
     fn refusal(from: &str, to: &str) -> String {
         assert!(TEXT.contains(from), "{from}");
         Target::parse(&TEXT.replacen(from, to, 1), "mine.toml").unwrap_err().to_string()

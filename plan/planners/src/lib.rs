@@ -42,7 +42,7 @@ use papers::{autoswap, dynprog, greedy, lru, memonger, tflms, vdnn, window};
 
 pub use lmsc_schedule::{DoesNotFit, Granularity, Plan, Request, Scheduler};
 
-/// What one planner alone takes.
+/// Parameters of single planners.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Parameters<'a> {
     /// Numbers.

@@ -61,7 +61,7 @@ pub struct Acts {
     pub blocks: Lists<ActId, BlockId>,
     /// Sizes of the blocks.
     pub block_bytes: PrimaryMap<BlockId, u64>,
-    /// What lies in the blocks.
+    /// Contents of the blocks.
     pub block_contents: PrimaryMap<BlockId, Contents>,
     /// Number of activities that need the block.
     pub block_acts: PrimaryMap<BlockId, u32>,

@@ -22,7 +22,7 @@ pub struct Request<'a> {
     pub scheduler: Scheduler,
     /// Alignment of addresses, as far as the arena is large enough for it.
     pub alignment: u64,
-    /// Whoever follows the search, and may end it.
+    /// The observer of the search, which may end it.
     pub watch: Option<&'a Watch>,
 }
 

@@ -56,7 +56,7 @@ impl Simulator {
         self.execute::<false>(acts, order, budget, way, u64::MAX).map(Option::unwrap_or_default)
     }
 
-    /// [`Simulator::run`], or none if the makespan exceeds the limit: the run ends where what is left to do takes too long.
+    /// [`Simulator::run`], or none if the makespan exceeds the limit: the run ends once the remaining activities take too long.
     ///
     /// # Errors
     /// [`Stuck`], as for [`Simulator::run`], if the run gets there.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 
-/// What a search has found so far, written by the planner and read by another thread, which may end the search.
+/// The best result of a search so far, written by the planner and read by another thread, which may end the search.
 ///
 /// A plan depends on it only if the search is ended: then it is the best one found until then.
 ///
@@ -38,7 +38,7 @@ pub struct Watch {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "decision", rename_all = "kebab-case")]
 pub enum Decision {
-    /// A round of the search for what to recompute and swap.
+    /// A round of the search over recomputed and swapped tensors.
     Round {
         /// Whether variables stay on the device in all plans of the round.
         variables_stay: bool,

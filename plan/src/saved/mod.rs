@@ -171,7 +171,7 @@ impl SavedError {
         matches!(self, SavedError::Json { .. } | SavedError::Format { .. } | SavedError::Versions(_))
     }
 
-    /// What is wrong, where it is said already that the file is not valid.
+    /// The fault, for a message that already says that the file is not valid.
     pub fn fault(&self) -> String {
         match self {
             SavedError::Flaw(flaw) => flaw.clone(),
@@ -179,7 +179,7 @@ impl SavedError {
         }
     }
 
-    /// What to do about it.
+    /// The remedy.
     pub fn help(&self) -> &'static str {
         match self {
             SavedError::Json { .. } | SavedError::Format { .. } => "give a file that --save-plan has written",

@@ -120,7 +120,7 @@ pub(super) fn is_schedule(text: &str) -> bool {
     format(text, "schedule", FORMAT).is_ok()
 }
 
-/// What the schedule in the text says of the question that it answers.
+/// The question that the schedule in the text answers, by its own head.
 pub(super) fn head(text: &str) -> Result<Head, SavedError> {
     #[derive(Deserialize)]
     struct HeadFile {

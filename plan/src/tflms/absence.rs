@@ -129,7 +129,7 @@ fn candidate(
     })
 }
 
-/// Refuses storages that cannot be swapped, whatever their uses.
+/// Refuses storages that cannot be swapped for any uses.
 fn may_be_swapped(
     analysis: &Analysis<'_>,
     params: &Params,

@@ -325,8 +325,8 @@ pub struct Analysis<'a> {
     /// depth of its neighbours: distances between uses are counted in depths, because the nodes between them in the order
     /// determine how long a tensor stays in memory.
     pub depths: Vec<u32>,
-    /// The tick of the deepest forward node, after which the order goes back. Earlier nodes trigger nothing, whatever their
-    /// phase, such as a shape that only gradients need.
+    /// The tick of the deepest forward node, after which the order goes back. Earlier nodes of any phase trigger nothing, such
+    /// as a shape that only gradients need.
     pub turn: u32,
     /// By node, its tick.
     pub ticks: Vec<u32>,

@@ -186,7 +186,7 @@ mod tests {
         for params in [params, Params::default()] {
             assert_eq!(format!("{:?}", Params::of(&(&params).into())), format!("{params:?}"));
         }
-        // What a call leaves out has the defaults that the options tell.
+        // Options that a call omits have the documented defaults.
         assert_eq!(format!("{:?}", Params::of(&CallOptions::default())), format!("{:?}", Params::default()));
         let told = |option: &CallOption| option.summary.rsplit_once("; ").unwrap().1.to_owned();
         let Params { threshold, lb, ub, branch_threshold, .. } = Params::default();

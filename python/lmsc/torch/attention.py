@@ -20,7 +20,7 @@ def attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False, *, compact: bool,
 ) -> Tensor:  # fmt: skip
-    """What `scaled_dot_product_attention` computes. PyTorch's own choice of an implementation is one for all threads."""
+    """The result of `scaled_dot_product_attention`. PyTorch's own choice of an implementation is one for all threads."""
     if torch.is_autocast_enabled("cpu"):
         short = torch.get_autocast_dtype("cpu")
         query, key, value = (t.to(short) if t.dtype in _FLOATS else t for t in (query, key, value))

@@ -152,7 +152,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
-    """`cumprod` as products with what is 1, 2, 4, … before."""
+    """`cumprod` as products with the elements 1, 2, 4, … places before."""
     y = input if dtype is None else input.to(dtype)
     if y.dim() == 0:
         return y

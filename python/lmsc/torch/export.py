@@ -41,7 +41,7 @@ def export_step(
 
     Inputs are parameters and buffers by their names in `model`, the optimizer's state as `NAME.exp_avg` and so on, the learning rate
     `lr` (`lr.0`, `lr.1`, … with several groups), and the batch: the parameters of `model.forward`, and `target`. Outputs are
-    `loss` and `NAME_new` for every input that the step changes, by which `lmsc` knows what is kept from step to step.
+    `loss` and `NAME_new` for every input that the step changes, by which `lmsc` knows the state that is kept from step to step.
 
     Args:
         model: The module, in the mode (`train()` or `eval()`) in which it is to run. Parameters that the optimizer has not, or that
@@ -87,7 +87,7 @@ def export_step(
 
 
 def exported(step: Callable[..., Captured], *, compact: bool, at: Callable[[str], None]) -> tuple[Captured, onnx.ModelProto]:
-    """What `step` captures, and its translation, which says what is kept from step to step where names do not."""
+    """The capture of `step`, and its translation, which lists the kept state where names do not tell it."""
     try:
         found, proto = captured(step, compact=compact, at=at)
     except lmsc.Error:

@@ -1,6 +1,6 @@
 """Which of PyTorch's operators are replaced by others before they are written as ONNX, and by which.
 
-PyTorch's own decompositions do most. Here is what they lack, and which operators stay whole because there is one operator for
+PyTorch's own decompositions do most. Here are the missing ones, and the operators that stay whole because there is one operator for
 them: of ONNX, or of `com.microsoft` where the step is written compactly.
 """
 
@@ -269,7 +269,7 @@ def upsample_backward(mode: str, corners: bool) -> Callable[..., Tensor]:
         rank = len(in_size) - 2
         scales += [None] * (rank - len(scales))
         if mode == "cubic" and list(out_size) == list(in_size[2:]):
-            # PyTorch passes the gradient on where no size changes, whatever the scales are.
+            # PyTorch passes the gradient on where no size changes, for any scales.
             return dy.clone()
         if mode in ("nearest", "exact") and _is_whole(out_size, in_size[2:], scales):
             parts = [e for o, s in zip(out_size, in_size[2:]) for e in (s, o // s)]
@@ -447,7 +447,7 @@ def fake_quantize_by_channel(
 
 
 def _zeros(size: Any, *_: Any, dtype: torch.dtype | None = None, **__: Any) -> Tensor:
-    """What is empty is zero, so that a step is deterministic."""
+    """Uninitialized tensors are zero, so that a step is deterministic."""
     return aten.full.default(list(size), 0, dtype=dtype or torch.get_default_dtype())
 
 

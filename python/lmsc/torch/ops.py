@@ -1,6 +1,6 @@
 """Operators that stand for a whole update of one parameter, and for attention: `torch.ops.lmsc`.
 
-They are functional: results are new tensors. What they compute is what torch.optim's single-tensor loops compute, and
+They are functional: results are new tensors. They compute the results of torch.optim's single-tensor loops, and of
 `scaled_dot_product_attention`.
 """
 

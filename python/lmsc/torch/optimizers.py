@@ -30,7 +30,7 @@ class StateTensor:
     shape: tuple[int, ...]
     dtype: torch.dtype
     fill: float
-    """What every element is before the first step."""
+    """The value of every element before the first step."""
     value: Tensor | None = None
     """The value where the optimizer has run before."""
     owner: str = ""
@@ -45,8 +45,8 @@ class StateTensor:
 class Update:
     """The update of all parameters by one optimizer.
 
-    `scalars` are the numbers that become inputs of the step, such as `lr`, with their present values. `state` describes what the
-    optimizer keeps. `apply` computes, inside a trace, new parameters and new state. `sources` says of each scalar which number of
+    `scalars` are the numbers that become inputs of the step, such as `lr`, with their present values. `state` describes the
+    optimizer's state. `apply` computes, inside a trace, new parameters and new state. `sources` says of each scalar which number of
     which group it is.
     """
 
@@ -110,7 +110,7 @@ def hook_dicts(optimizer: torch.optim.Optimizer) -> list[dict[int, Any]]:
 
 
 def hooks_of(optimizer: torch.optim.Optimizer) -> list[Any]:
-    """What is called before and after each step of the optimizer."""
+    """The hooks that are called before and after each step of the optimizer."""
     return [h for hooks in hook_dicts(optimizer) for h in hooks.values()]
 
 
@@ -405,7 +405,7 @@ STEPS = 3
 
 
 def _compare(update: _Traced, optimizer: torch.optim.Optimizer, names: dict[int, str]) -> None:
-    """Refuses an optimizer whose update, as it is traced, is not what the optimizer does in consecutive steps."""
+    """Refuses an optimizer whose traced update differs from its own consecutive steps."""
     small, kind = _small(optimizer, 3), type(optimizer).__name__
     genuine = _replica(optimizer, lambda p: small[id(p)], capturable=False)
     before = [{k: v for k, v in g.items() if k != "params"} for g in genuine.param_groups]
@@ -467,7 +467,7 @@ def _near(a: Tensor, b: Tensor | None) -> bool:
 
 
 LOCK = threading.RLock()
-"""Held while a step is traced: what is patched for it is patched once, and by one thread."""
+"""Held while a step is traced: its patches are applied once, by one thread."""
 
 
 @contextlib.contextmanager
@@ -504,7 +504,7 @@ def _tensor_minimum(kind: type) -> Iterator[None]:
 class TensorScalars(TorchFunctionMode):
     """Lets tensors stand where PyTorch's operators take a number only: `alpha=` and `value=`.
 
-    A learning rate that is an input of the graph is such a tensor, and so is what an optimizer reads with `.item()`.
+    A learning rate that is an input of the graph is such a tensor, and so is a tensor that an optimizer reads with `.item()`.
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

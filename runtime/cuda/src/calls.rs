@@ -70,7 +70,7 @@ functions! { Mappings:
     cuMemUnmap(at: CUdeviceptr, bytes: usize) -> CUresult;
 }
 
-// These take over what another part of the program has on the device; stand-ins for a driver may lack them.
+// These copy device memory of other parts of the program; stand-ins for a driver may lack them.
 functions! { Foreign:
     cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream) -> CUresult;
     cuPointerGetAttribute(value: *mut c_void, which: CUpointer_attribute, at: CUdeviceptr) -> CUresult;

@@ -29,11 +29,11 @@ const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 struct Driver {
     cuda: Cuda,
     /// Milliseconds between two events. Since CUDA 12.8 the function has another name.
-    // SAFETY: a type; the code that calls it promises what the vendor's description demands.
+    // SAFETY: a type; the calling code keeps the contract of the vendor's description.
     elapsed: unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> CUresult,
     /// The functions that map chunks, or the name of a missing one.
     mappings: Result<Mappings, &'static str>,
-    /// The functions that take over what others have on the device, or the name of a missing one.
+    /// The functions that copy device memory of other parts of the program, or the name of a missing one.
     foreign: Result<Foreign, &'static str>,
     facts: LibraryFacts,
 }
@@ -51,7 +51,7 @@ fn mappings() -> &'static Mappings {
     driver().mappings.as_ref().expect("it is asked for the granularity of chunks first")
 }
 
-/// The driver's functions that take over what others have on the device.
+/// The driver's functions that copy device memory of other parts of the program.
 fn foreign() -> Result<&'static Foreign, String> {
     driver().foreign.as_ref().map_err(|name| format!("the driver has no {name}"))
 }

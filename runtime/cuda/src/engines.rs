@@ -365,7 +365,7 @@ impl EngineLibrary {
         Ok(all)
     }
 
-    /// What a configuration is; none if its engine does not qualify.
+    /// The configuration's description; none if its engine does not qualify.
     fn read(
         &self,
         configuration: &Descriptor,

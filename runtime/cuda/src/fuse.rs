@@ -618,7 +618,7 @@ impl Readers<'_> {
         Readers { program, arena, residencies }
     }
 
-    /// The last command of the compute stream that reads what this command writes, or the command itself; none if other streams
+    /// The last command of the compute stream that reads this command's result, or the command itself; none if other streams
     /// read it too.
     fn last(&self, command: u32, written: Use) -> Option<u32> {
         let place = |(stream, index): (Stream, u32)| {

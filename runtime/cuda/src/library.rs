@@ -188,7 +188,7 @@ macro_rules! functions {
     ($api:ident: $($name:ident($($arg:ident: $of:ty),*) -> $result:ty;)*) => {
         #[allow(non_snake_case, reason = "these are the vendor's names")]
         pub(super) struct $api {
-            // SAFETY: a type; the code that calls it promises what the vendor's description demands.
+            // SAFETY: a type; the calling code keeps the contract of the vendor's description.
             $($name: unsafe extern "C" fn($($of),*) -> $result,)*
         }
 

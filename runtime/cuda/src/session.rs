@@ -823,8 +823,8 @@ impl CudaSession {
         Ok(())
     }
 
-    /// Makes the libraries do each of their calls once, on the current contents of the arena. A library loads what a call needs
-    /// at its first use, which must not happen within a step or while a step is captured.
+    /// Makes the libraries do each of their calls once, on the current contents of the arena. A library loads the code of a
+    /// call at its first use, which must not happen within a step or while a step is captured.
     fn warm_up(&self) -> Result<(), String> {
         let mut theirs =
             self.calls.by_command.iter().flatten().filter(|work| !matches!(work, Work::Kernel(_)));
@@ -955,8 +955,8 @@ impl CudaSession {
             Memory::Slab => {
                 self.gpu.wait_for(Stream::Compute)?;
                 let from = self.slots.slab.at(span.start, bytes);
-                // SAFETY: the slab has that many bytes. The program is checked: the compute stream may read only what no copy
-                // writes at this point.
+                // SAFETY: the slab has that many bytes. The program is checked: the compute stream may read only bytes that no
+                // copy writes at this point.
                 unsafe { std::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), bytes as usize) };
             }
         }
@@ -988,8 +988,8 @@ impl CudaSession {
             (Memory::Slab, _) => {
                 self.gpu.wait_for(Stream::Compute)?;
                 let to = self.slots.slab.at(span.start, bytes);
-                // SAFETY: the slab has that many bytes. The program is checked: the compute stream may set only what no copy uses
-                // at this point.
+                // SAFETY: the slab has that many bytes. The program is checked: the compute stream may set only bytes that no
+                // copy uses at this point.
                 unsafe { std::ptr::copy_nonoverlapping(new.as_ptr(), to, bytes as usize) };
                 Ok(())
             }
@@ -1003,8 +1003,8 @@ impl CudaSession {
         let from = self.gpu.checked(from, bytes)?;
         self.gpu.wait_for_default_stream()?;
         match memory {
-            // SAFETY: both memories are the device's and have that many bytes, and the program is checked: the compute stream may
-            // set only what no copy uses at this point.
+            // SAFETY: both memories are the device's and have that many bytes, and the program is checked: the compute stream
+            // may set only bytes that no copy uses at this point.
             Memory::Arena => unsafe {
                 self.gpu.within(Stream::Compute, self.memory.arena.address() + span.start, from, bytes)
             },
@@ -1158,7 +1158,7 @@ impl CudaSession {
         let device = self.memory.arena.address() + copy.device;
         let host = self.slots.slab.at(copy.host, copy.bytes);
         // SAFETY: both have that many bytes, and live as long as this session. The program is checked: until the copy is done
-        // nothing writes what it reads, or uses what it writes.
+        // nothing writes its source, or uses its destination.
         unsafe {
             match stream {
                 Stream::In => self.gpu.to_device(stream, device, host, copy.bytes),

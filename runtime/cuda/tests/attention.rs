@@ -31,7 +31,7 @@ enum Mask {
     Lowest,
 }
 
-/// What a mask adds to the score of a sample, head, row and key.
+/// The term that a mask adds to the score of a sample, head, row and key.
 type Added = Box<dyn Fn([usize; 4]) -> f64>;
 
 const PLAIN: Case = Case {
@@ -108,7 +108,7 @@ impl Case {
         format!("float{dims:?}").replace(' ', "")
     }
 
-    /// What the operators compute: result, maxima, sums, and the gradients of queries, keys and values.
+    /// Results of the operators: result, maxima, sums, and the gradients of queries, keys and values.
     fn found(&self, operands: &[Tensor; 4], scale: f32) -> [Vec<f32>; 6] {
         let Case { batch, heads, groups, rows, keys, width, value_width, .. } = *self;
         let ([q, k, v, dy], (mask, _)) = (operands.clone(), self.mask());

@@ -570,7 +570,7 @@ fn some_convolution(seed: u32) -> (Vec<u64>, Vec<u64>, Vec<u64>, String) {
         let [kernel, stride, dilation, padding] = [1 + draw(3), 1 + draw(2), 1 + draw(2), draw(3)];
         let reach = (kernel - 1) * dilation + 1;
         let [more, uneven] = [draw(6), u64::from(draw(8) == 0)];
-        // What the window reaches beyond the end is the same as before the beginning, or one more.
+        // The window reaches as far beyond the end as before the beginning, or one element more.
         let extent = (reach + more).saturating_sub(2 * padding).max(1);
         image.push(extent);
         weights.push(kernel);
@@ -892,7 +892,7 @@ fn recurrent() {
     }
 }
 
-/// `scripts/gpu-check` runs every kernel on a device that is real: a graph of what has run here.
+/// `scripts/gpu-check` runs every kernel on a real device: the graph of the cases that ran here.
 fn the_graph_of_all_is_there(all: &[String]) {
     let (text, kernels) = cases::graph();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/operators.lms");
@@ -946,7 +946,7 @@ fn every_kernel_agrees_with_the_host() {
     }
 }
 
-/// What the recipe comes to where each operand and result begins so many bytes behind a multiple of 64.
+/// Results of the recipe if each operand and result begins `by` bytes behind a multiple of 64.
 fn displaced(by: usize, results: &str, op: &str, operands: &[Tensor]) -> Option<Vec<Vec<u8>>> {
     let shim = shim()?;
     let recipe = support::recipe(results, op, operands);
@@ -1019,7 +1019,7 @@ fn convolution(image: &[u64], weights: &[u64], positions: &[u64], attributes: &s
     support::recipe(&results, &format!("Conv<{attributes}>"), &given).calls
 }
 
-/// What a library takes, it is given as it wants it; the rest is left to kernels.
+/// Supported convolutions go to the library in its own layout; others run own kernels.
 #[test]
 fn convolutions_suit_the_library_or_not() {
     let filter = |image: &[u64], weights: &[u64], positions: &[u64], attributes: &str| {
@@ -1044,7 +1044,7 @@ fn convolutions_suit_the_library_or_not() {
     assert_eq!((two.groups, two.found), (2, Found::Positions));
     let three = filter(&[1, 2, 4, 4, 4], &[3, 2, 2, 2, 2], &[1, 3, 5, 5, 5], "pads = [1, 1, 1, 1, 1, 1]");
     assert_eq!(three.unwrap().image.len(), 5);
-    // What is not looked at may differ; what is may not.
+    // Padding that no window reads may differ at the end; padding that is read may not.
     let end = filter(&[1, 1, 8, 8], &[1, 1, 3, 3], &[1, 1, 4, 4], "strides = [2, 2], pads = [1, 1, 0, 0]");
     assert_eq!(end.unwrap().padding, [1, 1]);
     let end = filter(&[1, 1, 8, 8], &[1, 1, 3, 3], &[1, 1, 4, 4], "strides = [2, 2], pads = [0, 0, 1, 1]");
@@ -1121,7 +1121,7 @@ fn the_shim_runs_blocks_warps_and_atomics_and_finds_what_is_planted() {
     }
 }
 
-/// What counts elements is as wide as their number may be.
+/// Element counts and indices have 64 bits.
 #[test]
 fn indices_have_64_bits() {
     for source in SOURCES {

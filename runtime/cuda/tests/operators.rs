@@ -5,7 +5,7 @@ mod support;
 
 use support::{Tensor, dot, float, gradient_check, int64, numbers, run, run_in_place, run_step, truth};
 
-/// Forward operator, its gradient operator `(dY, what is kept) → dX`, and which of the two it keeps: operand or result.
+/// Forward operator, its gradient operator `(dY, kept) → dX`, and which value is kept: operand or result.
 #[test]
 fn elementwise_gradients_are_slopes() {
     let pairs = [

@@ -6,7 +6,7 @@
 //!
 //! | module | has |
 //! |---|---|
-//! | [`spec`] | what a kernel is prepared from |
+//! | [`spec`] | the description from which a kernel is prepared |
 //! | [`meaning`] | the semantics of operators, which all devices share: extents, strides, attributes |
 //! | [`host`], [`gemm`] | the loops |
 //! | [`table`] | one row per operator |

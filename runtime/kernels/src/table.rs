@@ -31,7 +31,7 @@ enum Writes {
 }
 use Writes::{Elementwise as E, Listed as L};
 
-/// `(domain, operator, what may be written in place, constructor)`.
+/// `(domain, operator, operands that may be written in place, constructor)`.
 #[rustfmt::skip]
 static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     // Elementwise, one operand.

@@ -249,7 +249,7 @@ def make(name: str, kind: str, path: Path) -> None:
 
 
 def drop_unread_inputs(graph: onnx.GraphProto) -> None:
-    """Drops what no node reads: the counters of batches that batch normalization keeps."""
+    """Drops inputs that no node reads: the counters of batches that batch normalization keeps."""
     read = {i for node in graph.node for i in node.input}
     kept = [i for i in graph.input if i.name in read or not i.name.endswith("num_batches_tracked")]
     del graph.input[:]

@@ -1,4 +1,4 @@
-"""Makes `step/` and `ortmodule/`: single graphs of a training step, and what ORTModule executes.
+"""Makes `step/` and `ortmodule/`: single graphs of a training step, and the graphs that ORTModule executes.
 
 The graphs in `step/` are made from the committed training_model.onnx: its gradients become outputs instead of being
 accumulated, and an optimizer, in one of four spellings, follows them. Those in `ortmodule/` are built by the graph
@@ -28,7 +28,7 @@ BETA1, BETA2, EPSILON, DECAY = 0.9, 0.999, 1e-6, 0.01
 
 
 class Step:
-    """A step that is being assembled: loss and gradients, and what is added to them."""
+    """A step that is being assembled: loss and gradients, and the nodes added to them."""
 
     def __init__(self, training: onnx.ModelProto):
         self.model = onnx.ModelProto()

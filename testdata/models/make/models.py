@@ -231,7 +231,7 @@ NO_BERT_DROPOUT = dict(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
 
 @dataclass(frozen=True)
 class Spec:
-    """One model: how to build it, what it reads, and the loss that is put on it.
+    """One model: its constructor, its inputs, and the loss that is put on it.
 
     `sample` is the shape of one element of the batch; `tokens` is the vocabulary if the input is text. `loss` is `ce`
     (cross entropy), `mse`, `ce_nd` (cross entropy of every voxel) or `inmodel` (the model returns its loss). `batch` is
@@ -285,7 +285,7 @@ def build(name: str) -> nn.Module:
 
 
 def inputs(name: str, batch: int) -> tuple[torch.Tensor, ...]:
-    """What the model's `forward` reads: one tensor, or token ids and labels if it computes its loss."""
+    """The arguments of the model's `forward`: one tensor, or token ids and labels if it computes its loss."""
     torch.manual_seed(SEED + 1)
     spec = SPECS[name]
     if spec.tokens is None:

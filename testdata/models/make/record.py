@@ -1,9 +1,9 @@
 """Turns the truth files that the other scripts of this folder leave into recordings that tests read.
 
-A recording is a safetensors file `<graph>.recorded.safetensors` beside its graph: what was fed to the graph and what it
-computed there. Names of its tensors begin with their role:
+A recording is a safetensors file `<graph>.recorded.safetensors` beside its graph: the graph's inputs and its results. Names of its
+tensors begin with their role:
 
-- `feed/` inputs and parameters, `result/` outputs, `grad/` what is in a parameter's gradient buffer after a step,
+- `feed/` inputs and parameters, `result/` outputs, `grad/` a parameter's gradient buffer after a step,
   `state/` running statistics after it;
 - `adamw1/`, `adamw3/`, `sgd1/`, `sgd3/` parameters after one and three steps of an optimizer;
 - `value/` every other value of one run (only with --values).
@@ -22,7 +22,7 @@ NAMES = {"float32": "F32", "int64": "I64", "int32": "I32", "bool": "BOOL", "uint
 
 
 def role_of(tensor: dict) -> str | None:
-    """The first part of the tensor's name in a recording; None for what is not recorded."""
+    """The first part of the tensor's name in a recording; None if it is not recorded."""
     plain = {"input": "feed", "control": "feed", "param": "feed", "frozen": "feed", "loss": "result", "output": "result"}
     match tensor["role"]:
         case "grad":
@@ -45,7 +45,7 @@ def read(json_path: Path) -> dict[str, np.ndarray]:
         role, name = role_of(tensor), tensor["name"]
         if role:
             found[f"{role}/{name}"] = np.ascontiguousarray(arrays[tensor["key"]])
-        # No optimizer writes what is frozen: after one step it is what the step itself makes of it.
+        # No optimizer writes frozen parameters: after one step they have the step's own values.
         if role == "adamw1" and name in frozen:
             found[f"state/{name}"] = found[f"{role}/{name}"]
     return found

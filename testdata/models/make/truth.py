@@ -4,13 +4,13 @@ import json
 
 import onnx
 
-# Outputs whose value follows from the shapes of the operands alone, whatever the operands hold.
+# Outputs whose value follows from the shapes of the operands alone, not from their contents.
 SHAPE_ONLY = {("", "Shape", 0), ("", "Size", 0), ("com.microsoft", "ConcatTraining", 1)}
 RANDOM = {"RandomUniformLike", "RandomNormalLike", "RandomUniform", "RandomNormal", "Dropout", "Bernoulli"}
 
 
 def data_dependent(graph: onnx.GraphProto) -> set[str]:
-    """Names of the values that depend on what the graph's inputs hold, not only on how large they are."""
+    """Names of the values that depend on the contents of the graph's inputs, not only on their sizes."""
     tainted = {i.name for i in graph.input} - {i.name for i in graph.initializer}
     for node in graph.node:
         dependent = node.op_type in RANDOM or any(i in tainted for i in node.input)

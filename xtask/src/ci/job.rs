@@ -61,7 +61,7 @@ impl Job<'_> {
     /// Runs tests of the whole workspace; `thorough` is the value of `LMSC_THOROUGH`.
     pub(super) fn test(&mut self, targets: &[&str], thorough: &str) -> bool {
         let arguments = [&["test", super::BUILT, "--no-fail-fast"], targets].concat();
-        // Snapshots that differ fail, and nothing is written beside them. What needs a C++ compiler has one, and runs whole.
+        // Snapshots that differ fail, and nothing is written beside them. Tests that need a C++ compiler have one, and run whole.
         let environment = [("INSTA_UPDATE", "no"), ("LMSC_REQUIRE_CXX", "1"), ("LMSC_THOROUGH", thorough)];
         let command = self.command(&arguments, &environment);
         self.counted(command)
@@ -121,7 +121,7 @@ impl Job<'_> {
         self.is_success(status)
     }
 
-    /// Whether the status is 0. What prevents a status of the command's own is printed.
+    /// Whether the status is 0. An error that prevents the command's own status is printed.
     fn is_success(&mut self, status: std::io::Result<ExitStatus>) -> bool {
         match status {
             Ok(status) => {

@@ -2,7 +2,7 @@
 
 use super::{GATE, STEPS};
 
-/// What `cargo xtask ci` does with which steps.
+/// The action of `cargo xtask ci`, and its steps.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Options {
     /// Whether the steps after a failed step run, too.

@@ -8,7 +8,7 @@ use crate::lex;
 /// Maximum number of tuning constants.
 const MOST: usize = 70;
 
-/// The table that says what half and double of each do.
+/// The table of the effects of half and double of each.
 const TABLE: &str = "docs/measurements/constants.md";
 
 /// The planners have few tuning constants, and each is measured.

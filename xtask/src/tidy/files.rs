@@ -44,7 +44,7 @@ pub(super) fn files_are_small(tree: &Tree) -> Vec<String> {
         .collect()
 }
 
-// The needles are split so that this file does not hold what it looks for.
+// The needles are split so that this file does not contain them.
 const FOLDERS: &[&str] =
     &[concat!("/wo", "rk/"), concat!("/tm", "p/"), concat!("/roo", "t/"), concat!("/hom", "e/")];
 const HOSTS: &[&str] = &[

@@ -22,7 +22,7 @@ pub(super) fn words_are_those_of_the_glossary(tree: &Tree) -> Vec<String> {
 /// A row of a table of the glossary.
 struct Entry<'a> {
     line: usize,
-    /// What its first cell says: a word, or several after commas.
+    /// Its first cell: a word, or several separated by commas.
     cell: &'a str,
 }
 

@@ -12,7 +12,7 @@ struct PassImpl {
     line: usize,
     /// The type that is a pass.
     ident: String,
-    /// What `fn name` returns.
+    /// The result of `fn name`.
     name: Option<String>,
 }
 

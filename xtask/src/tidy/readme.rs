@@ -13,7 +13,7 @@ const CARGO: &[&str] = &[
 /// `scripts/check-docs` runs those that are marked.
 ///
 /// Flags and subcommands of `lmsc` are looked up as words in the sources, kebab-case or as clap derives them:
-/// what is renamed there and not here is found, a word used for something else is not.
+/// a word that is renamed there and not here is found, a word used for something else is not.
 pub(super) fn commands_exist(tree: &Tree) -> Vec<String> {
     let is_document = |path: &str| {
         ["README.md", "CONTRIBUTING.md"].contains(&path) || path.starts_with("docs/") && path.ends_with(".md")
@@ -98,7 +98,7 @@ fn is_variable(word: &str) -> bool {
     })
 }
 
-/// What does not exist in a `cargo` command.
+/// The part of a `cargo` command that does not exist.
 fn cargo(tree: &Tree, words: &[String]) -> Option<String> {
     let split = words.iter().position(|word| word == "--").unwrap_or(words.len());
     let (ours, theirs) = (&words[..split], &words[(split + 1).min(words.len())..]);
@@ -173,7 +173,7 @@ fn tests_of(tree: &Tree, package: Option<&str>) -> Vec<String> {
     names
 }
 
-/// What does not exist in the arguments of `lmsc`.
+/// The flag or subcommand in the arguments of `lmsc` that does not exist.
 fn lmsc(tree: &Tree, words: &[String]) -> Option<String> {
     let rooms = ["src/", "passes/src/", "plan/src/"];
     let exists = |spelling: &str| {

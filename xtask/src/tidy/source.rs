@@ -49,7 +49,7 @@ pub(super) fn graphs_change_by_checked_methods(tree: &Tree) -> Vec<String> {
     messages
 }
 
-/// Names of tests state a behaviour with its subject, so that a line of failures says what failed.
+/// Names of tests state a behaviour with its subject, so that a line of failures names the failed behaviour.
 pub(super) fn tests_are_named_by_behaviour(tree: &Tree) -> Vec<String> {
     let mut messages = Vec::new();
     for (path, text) in tree.rust("") {
@@ -109,8 +109,8 @@ pub(super) fn the_library_knows_no_command_line(tree: &Tree) -> Vec<String> {
 
 /// `unsafe` stands in the listed files only, and each one says above it why it is sound.
 ///
-/// An `unsafe fn` is a promise asked of its callers; what needs an argument is its body's blocks, which the lint
-/// `unsafe_op_in_unsafe_fn` demands.
+/// An `unsafe fn` has a contract for its callers; the blocks of its body need the argument, and the lint
+/// `unsafe_op_in_unsafe_fn` demands them.
 pub(super) fn unsafe_code_is_listed_and_argued(tree: &Tree) -> Vec<String> {
     let mut messages = Vec::new();
     for (path, text) in tree.rust("") {

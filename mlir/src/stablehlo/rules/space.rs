@@ -33,7 +33,7 @@ impl Space {
         if cx.ints("output_shape").is_some() {
             return Err("there is no rule for its `output_shape`".into());
         }
-        // `VALID` means no padding, whatever `pads` is.
+        // `VALID` means no padding, and `pads` is ignored.
         let is_valid = cx.text("auto_pad") == Some(b"VALID");
         let mut low = if is_valid { vec![0; 2 * count] } else { list("pads", 2 * count, 0) };
         let high = low.split_off(count);

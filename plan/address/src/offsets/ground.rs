@@ -29,7 +29,7 @@ impl Ground {
             lies.then_some(address)
         };
         let addresses: Vec<Option<u64>> = buffers.iter().map(address).collect();
-        // Buffers that move up must stay aligned, whatever their own alignment is.
+        // Buffers that move up must stay aligned, each to its own alignment.
         let divides = |buffer: &Buffer| alignment.is_multiple_of(buffer.alignment);
         (bytes > 0 && buffers.iter().all(divides)).then_some(Ground { addresses, bytes })
     }

@@ -5,7 +5,7 @@
 //! its rewards are the losses of that plan: their sum is exactly minus the time by which the plan takes longer than the
 //! operators alone.
 //!
-//! # What the paper leaves open
+//! # Choices that the paper leaves open
 //!
 //! - *Which tensors.* A tensor is offloaded or removed for one of its [windows](lmsc_schedule::problem::Window), so that algorithms
 //!   without a forward and a backward phase can be planned as well, and variables may be absent around the end of the step.

@@ -27,7 +27,7 @@ pub(crate) struct Rewritten {
 pub(crate) struct Dropped {
     /// The window between the uses, during which the tensor is dropped.
     pub window: Window,
-    /// What happens if another operator needs it earlier than the use that ends the window.
+    /// Treatment of an operator that needs it earlier than the use that ends the window.
     pub needed: Needed,
     /// Maximum number of operators that run between its recomputation for the use that ends the window and that use. Earlier,
     /// there may be free memory that is gone at the use.

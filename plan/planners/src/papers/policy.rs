@@ -2,7 +2,7 @@
 //!
 //! Such a policy issues operators and copies one after the other. These instructions fix which tensors are swapped out when,
 //! and an order, which [`Scheduler::Paper`] executes unchanged and from which [`Scheduler::Justified`] starts. Policies move
-//! whole tensors, whatever the requested granularity: their papers have no other.
+//! whole tensors and ignore the requested granularity: their papers have no other.
 
 use cranelift_entity::SecondaryMap;
 use lmsc_schedule::problem::{Problem, TensorId, Uses, Window};

@@ -52,7 +52,7 @@ def translate(found: Captured, *, compact: bool) -> onnx.ModelProto:
 
 
 def captured(capture: Callable[..., Captured], *, compact: bool, at: Callable[[str], None]) -> tuple[Captured, onnx.ModelProto]:
-    """What `capture(places=…)` captures, and its translation. `at` is told the phases.
+    """The capture of `capture(places=…)`, and its translation. `at` is called with the phases.
 
     Raises:
         UnsupportedOperator: As `translate`, with the line of the caller's code, for which the step is captured again.

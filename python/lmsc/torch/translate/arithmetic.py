@@ -53,7 +53,7 @@ def log_of_base(t: Translator, n: Node, x: Node) -> str:
 
 @op("log1p", once=True)
 def log1p(t: Translator, n: Node, x: Node) -> str:
-    """The logarithm of u = 1 + x, corrected by what the sum has lost of x.
+    """The logarithm of u = 1 + x, corrected by the part of x that the sum has lost.
 
     Source: Higham, Accuracy and Stability of Numerical Algorithms, 2002, problem 1.5.
     """
@@ -68,7 +68,7 @@ def log1p(t: Translator, n: Node, x: Node) -> str:
 
 @op("expm1", once=True)
 def expm1(t: Translator, n: Node, x: Node) -> str:
-    """u - 1 of the exponential u, corrected by what its rounding has lost where x is small.
+    """u - 1 of the exponential u, corrected by its rounding error where x is small.
 
     Source: Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 1.14.1.
     """
@@ -154,7 +154,7 @@ def floor_divide(t: Translator, n: Node, a: Any, b: Any) -> str:
 
 
 def _floor_divided(t: Translator, x: str, y: str, d: torch.dtype) -> str:
-    """The quotient without what the division leaves: the quotient of 1 and 0.1 is 9, as Python has it."""
+    """The quotient without the remainder: the quotient of 1 and 0.1 is 9, as in Python."""
     b = t.b
     whole = b.node("Div", b.node("Sub", x, _modulo(t, x, y, d)), y)
     if not d.is_floating_point:
@@ -164,7 +164,7 @@ def _floor_divided(t: Translator, x: str, y: str, d: torch.dtype) -> str:
 
 
 def _modulo(t: Translator, x: str, y: str, d: torch.dtype) -> str:
-    """What a division leaves, with the sign of the divisor."""
+    """The remainder of a division, with the sign of the divisor."""
     b = t.b
     if not d.is_floating_point:
         return b.node("Mod", x, y)
@@ -266,7 +266,7 @@ def bitwise_and_scalar(t: Translator, n: Node, x: Node, mask: Any) -> str:
     if d == torch.bool:
         return t.value(x) if mask else t.b.node("Expand", t.value(False, d), t.b.ints(t.shape(n)))
     if mask >= 0 and mask & (mask + 1) == 0:
-        # The lowest bits are what a division leaves, also of negative numbers.
+        # The lowest bits are the remainder of a division, also for negative numbers.
         return t.b.node("Mod", t.value(x, d), t.value(mask + 1, d))
     return t.b.node("BitwiseAnd", t.value(x, d), t.value(mask, d))
 
@@ -474,7 +474,7 @@ def native_dropout_backward(t: Translator, n: Node, dy: Node, mask: Node, scale:
 @op("_assert_async", "_assert_scalar", "_assert_tensor_metadata", "sym_constrain_range_for_size",
     seen="self a size stride dtype assert_msg min max")  # fmt: skip
 def nothing(t: Translator, n: Node) -> None:
-    """What is asserted is not computed."""
+    """Assertions are not computed."""
     return None
 
 

@@ -57,7 +57,7 @@ class Builder:
         self._hint = "value"
 
     def at(self, hint: str) -> None:
-        """Names of what is written next begin with `hint`."""
+        """Names of the nodes that are written next begin with `hint`."""
         self._hint = hint
 
     def fresh(self, name: str) -> str:

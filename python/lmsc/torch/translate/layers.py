@@ -79,7 +79,7 @@ def convolution(
     extra = _each(output_padding, rank)
     more = [max(e - (s - 1), 0) if s > 0 else 0 for e, s in zip(extra, common["strides"])]
     if any(more):
-        # What is added must be less than the stride: the rest is less padding at the end.
+        # The output padding must be less than the stride: the rest is less padding at the end.
         pads = [*pads[:rank], *(p - m for p, m in zip(pads[rank:], more))]
         extra = [e - m for e, m in zip(extra, more)]
     return t.b.node("ConvTranspose", *operands, pads=pads, output_padding=extra, **common)
@@ -171,7 +171,7 @@ def avg_pool(
     rank = int(str(n.target).split("avg_pool")[1][0])
     windows, v = _windows(rank, kernel_size, stride, padding), _planes(t, x, rank)
     if divisor_override:
-        # The sum of each window, of which what is beyond the edges is zero.
+        # The sum of each window, with zeros beyond the edges.
         size, out = t.shape(x)[-rank:], t.shape(n)[-rank:]
         before, kernel = windows["pads"][:rank], windows["kernel_shape"]
         after = [(o - 1) * s + k - b - e for o, s, k, b, e in zip(out, windows["strides"], kernel, before, size)]

@@ -27,7 +27,7 @@ def full(t: Translator, n: Node, value: Any) -> str:
 @op("zeros.default", "zeros_like.default", "new_zeros.default", "zero.default", "empty.memory_format", "empty_like.default",
     "new_empty.default", "empty_strided.default", "new_empty_strided.default", seen="self size stride dtype")  # fmt: skip
 def zeros(t: Translator, n: Node) -> str:
-    """Zeros. What is empty is zero, so that a step is deterministic."""
+    """Zeros, also for uninitialized tensors, so that a step is deterministic."""
     return full(t, n, 0)
 
 

@@ -1,4 +1,4 @@
-//! What has run, as one graph that has every kernel: for devices that are real.
+//! All cases that ran, as one graph with every kernel, for real devices.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

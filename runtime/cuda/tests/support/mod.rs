@@ -10,7 +10,7 @@ use lmsc_cuda::{Call, Recipe};
 use lmsc_ir::{ElementType, Graph, Op, Storages};
 use lmsc_kernels::{Io, Spec, StepContext, prepare};
 
-/// A tensor: its type in the text form, and its bytes. The type of what is left out is empty.
+/// A tensor: its type in the text form, and its bytes. An omitted operand has an empty type.
 #[derive(Clone, Debug)]
 pub(crate) struct Tensor {
     ty: String,
@@ -106,7 +106,7 @@ fn graph(results: &str, op: &str, operands: &[Tensor]) -> Graph {
     Graph::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// What the operator comes to on a CUDA device.
+/// The recipe of the operator on a CUDA device.
 pub(crate) fn recipe(results: &str, op: &str, operands: &[Tensor]) -> Recipe {
     let graph = graph(results, op, operands);
     let spec = Spec::of(&graph, &Storages::of(&graph), graph.order()[0], |_| None);
@@ -123,7 +123,7 @@ fn execute(
     written: Option<usize>,
 ) -> Result<Vec<Vec<u8>>, String> {
     let found = execute_as_is(results, op, operands, step, written)?;
-    // What is large is there for its size.
+    // Large operands test sizes only.
     let is_small = operands.iter().all(|operand| operand.bytes.len() <= 1 << 16);
     let types = || operands.iter().map(|operand| &*operand.ty).chain(results.split(", "));
     let names_its_type = op.contains("dtype") || op.starts_with("Cast") || op.starts_with("Constant");
@@ -151,7 +151,7 @@ fn wide(short: ElementType, bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(float).collect()
 }
 
-/// Runs the node on what its operands round to: stored as short floats it computes what it computes as `f32`, rounded once.
+/// Runs the node on rounded operands: with short floats it computes the `f32` result, rounded once.
 fn shortened(
     short: ElementType,
     results: &str,
@@ -241,7 +241,7 @@ fn execute_as_is(
     Ok(found)
 }
 
-/// Runs the recipe of what the host has computed, and compares.
+/// Runs the recipe of a node that the host has computed, and compares.
 fn agree(
     spec: &Spec<'_>,
     operands: &[Tensor],
@@ -288,7 +288,7 @@ fn agree(
             };
             let by = if library { ", by libraries" } else { "" };
             let what = format!("result {index} of {} {:?}{by}", spec.op, spec.attributes);
-            // What is rounded once is rounded as it is here.
+            // A result that is rounded only once is rounded as on the host.
             let is_exact = spec.op.name() == "Cast";
             match element {
                 ElementType::Float => close(&what, &floats(found.get()), &floats(expected), [0.0, 2e-5]),
@@ -309,7 +309,7 @@ fn doubles(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b) as f32).collect()
 }
 
-/// Compares with what the host computed: they differ by no more than these parts of the element and of the largest one.
+/// Compares with the host's result: at most these fractions of the element and of the largest element apart.
 fn close(what: &str, found: &[f32], expected: &[f32], [part, of_largest]: [f32; 2]) {
     let finite = expected.iter().filter(|x| x.is_finite());
     let least = of_largest * finite.fold(0.0f32, |most, x| most.max(x.abs())) + 1e-30;
@@ -319,7 +319,7 @@ fn close(what: &str, found: &[f32], expected: &[f32], [part, of_largest]: [f32; 
     }
 }
 
-/// What the operator computes: each result as floats.
+/// The results of the operator, each as floats.
 pub(crate) fn run(results: &str, op: &str, operands: &[Tensor]) -> Vec<Vec<f32>> {
     run_step(results, op, operands, 0)
 }
@@ -340,7 +340,7 @@ pub(crate) fn run_int64(results: &str, op: &str, operands: &[Tensor]) -> Vec<i64
     found[0].as_chunks().0.iter().map(|&b| i64::from_le_bytes(b)).collect()
 }
 
-/// What the operator writes over one of its operands, of the type of the last one.
+/// The values that the operator writes over one of its operands, of the type of the last one.
 pub(crate) fn run_in_place(op: &str, operands: &[Tensor], written: usize) -> Result<Vec<f32>, String> {
     let results = format!("{} y", operands.last().unwrap().ty);
     Ok(floats(&execute(&results, op, operands, 0, Some(written))?[0]))

@@ -56,8 +56,8 @@ fn fingerprint(files: &[PathBuf], flags: &[String]) -> String {
     format!("{hash:016x}")
 }
 
-/// Compiles what is named: `.cu` files of these folders, each behind the prelude, and C++ files of `tests/shim`. The
-/// library's or program's path, or none where there is no compiler.
+/// Compiles `.cu` files of the folders `kernels`, each behind the prelude, and the C++ files `sources` of
+/// `tests/shim`. The path of the library or program, or none where there is no compiler.
 #[allow(clippy::print_stdout, reason = "what is skipped is to be seen")]
 pub(crate) fn build(
     name: &str,
@@ -178,7 +178,7 @@ pub(crate) fn shim() -> Option<&'static Shim> {
 /// Opens a library that was built here, for good.
 pub(crate) fn load(library: &Path) -> *mut c_void {
     let path = CString::new(library.to_str().unwrap()).unwrap();
-    // SAFETY: the library is one that was built here; what it does when it is opened is to list its kernels.
+    // SAFETY: the library was built here; opening it only lists its kernels.
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
     assert!(!handle.is_null(), "{} does not open", library.display());
     handle
@@ -212,8 +212,8 @@ pub(crate) fn fake() -> Result<Option<[PathBuf; 4]>, String> {
     Ok(nvrtc.zip(blas).zip(dnn).map(|((nvrtc, blas), dnn)| [driver, nvrtc, blas, dnn]))
 }
 
-/// CUDA that computes nothing, in one library: as it is, without what CUDA 12.8 brought, and too old to be used; none where there
-/// is no compiler.
+/// A CUDA library without computation, in three forms: complete, without the functions of CUDA 12.8, and too
+/// old to be used; none where there is no compiler.
 pub(crate) fn null() -> Result<Option<[PathBuf; 3]>, String> {
     let one = |name: &str, source: &str| build(name, &[], &[source], Mode::Fibers, &["-shared", "-ldl"]);
     let Some(whole) = one("null.so", "null.cpp")? else { return Ok(None) };
@@ -246,14 +246,13 @@ impl Shim {
         LAUNCHED.lock().unwrap().insert(kernel.to_owned());
         let name = CString::new(kernel).unwrap();
         let pointers: Vec<*const c_void> = args.iter().map(|words| words.as_ptr().cast()).collect();
-        // Recipes say what their kernels take, and the tests' buffers are as large as recipes say. What a kernel does
-        // besides is what is tested.
+        // The buffers have the sizes of the recipe. An access beyond them is a bug that this test is to find.
         let failed = (self.launch)(name.as_ptr(), blocks, BLOCK, pointers.as_ptr());
         assert_eq!(failed, 0, "there is no kernel {kernel}");
     }
 
-    /// Runs a recipe on operands and results that lie where elements may; null stands for what is left out. Either the
-    /// kernels multiply and convolve, or what stands for the libraries here.
+    /// Runs a recipe on operands and results at these addresses; an omitted one is null. `library` selects the
+    /// fake cuBLAS and cuDNN instead of own kernels.
     pub(crate) fn run(
         &self,
         recipe: &Recipe,
@@ -269,7 +268,7 @@ impl Shim {
         bytemuck::cast_slice_mut::<_, u8>(&mut constants)[..recipe.constants.len()]
             .copy_from_slice(&recipe.constants);
         let step = [step.number, step.seed];
-        // No more than what a plan gives it.
+        // The workspace has exactly the size that a plan gives.
         let workspace = (workspace.as_mut_ptr() as u64).next_multiple_of(256) + 64;
         let address = |address: &Address| {
             let base = match address.at {
@@ -307,7 +306,7 @@ impl Shim {
     }
 }
 
-/// What [`launched`] says where products and convolutions were those of a library.
+/// Names in [`launched`] of a library's products and convolutions.
 pub(crate) const LIBRARIES: [&str; 4] = [
     "cublasGemmEx",
     "cudnnConvolutionForward",
@@ -338,7 +337,7 @@ fn write(stored: FloatType, (start, index): (u64, u64), value: f64) {
     }
 }
 
-/// What the library would do, by its description alone.
+/// The library's product, from its description alone.
 fn multiply(p: &Product<u64>) {
     LAUNCHED.lock().unwrap().insert(LIBRARIES[0].to_owned());
     let at = |factor: &Factor<u64>, which: i64, row: i32, column: i32| {
@@ -367,13 +366,13 @@ fn multiply(p: &Product<u64>) {
     scribble(p.workspace, p.workspace_bytes);
 }
 
-/// A library may write in its workspace what it likes.
+/// A library may overwrite its whole workspace.
 fn scribble(workspace: u64, bytes: u64) {
     // SAFETY: the tests' workspaces are as large as recipes say.
     unsafe { (workspace as *mut u8).write_bytes(0xff, bytes as usize) };
 }
 
-/// What the library would do, by its description alone: every tap of every position adds its product to what is found.
+/// The library's convolution, from its description alone: every tap of every position adds its product to the result.
 fn convolve(c: &Convolution<u64>) {
     let filter = &c.filter;
     let name = match filter.found {
@@ -397,7 +396,7 @@ fn convolve(c: &Convolution<u64>) {
         let [padding, stride, dilation] =
             [&filter.padding, &filter.stride, &filter.dilation].map(|list| i64::from(list[d]));
         let reach = (weights[2 + d] - 1) * dilation + 1;
-        // What the library demands.
+        // A requirement of the library.
         assert_eq!(positions[2 + d], (image[2 + d] + 2 * padding - reach) / stride + 1);
     }
     let element = |start: u64, dims: &[i64], at: &[i64]| {
@@ -462,7 +461,7 @@ pub(crate) fn launched() -> BTreeSet<String> {
     LAUNCHED.lock().unwrap().clone()
 }
 
-/// What a program of kernels reads: buffers, then calls.
+/// Input of a program of kernels: buffers, then calls.
 #[derive(Default)]
 pub(crate) struct Input {
     buffers: Vec<Vec<u8>>,
@@ -566,7 +565,7 @@ pub(crate) fn keep(recipe: &Recipe, operands: &[&[u8]], results: &[&[u8]], step:
     kept.push(Scenario { kernels, input: input.bytes() });
 }
 
-/// Gives the program its input; whether it ended well, and what it says.
+/// Feeds the program its input; whether it succeeded, and its output.
 pub(crate) fn feed(program: &Path, input: &[u8]) -> (bool, String) {
     let mut command = Command::new(program);
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -195,7 +195,7 @@ impl TiledAttention {
         }
     }
 
-    /// Adds what a tile contributes to the gradient of its queries.
+    /// Adds a tile's contribution to the gradient of its queries.
     fn add_queries(
         &self,
         io: &Io<'_>,
@@ -212,7 +212,7 @@ impl TiledAttention {
         gemm::serial(x, &by_rows(scores, n), &by_columns(key, w), dq, into, room);
     }
 
-    /// Adds what a tile contributes to the gradients of its keys and values.
+    /// Adds a tile's contribution to the gradients of its keys and values.
     fn add_keys(
         &self,
         io: &Io<'_>,

@@ -16,7 +16,7 @@ pub(super) enum Part {
     Slices(usize),
     /// Slices along all axes up to this one, taken as one axis.
     Merged(usize),
-    /// Elements, whatever the axes are; of a sequence, those of all its tensors.
+    /// Elements, ignoring the axes; of a sequence, those of all its tensors.
     Flat,
     /// As [`Part::Merged`], for indices into a tensor with this number of elements in each slice.
     Places(usize, usize),

@@ -151,7 +151,7 @@ pub(super) fn piecewise(
         None => Some(Lies::Whole),
     };
     let results: Vec<Lies> = (0..wide.results.len()).map(lies_of).collect::<Option<_>>()?;
-    // What is overwritten is read piece by piece.
+    // Overwritten operands are read piece by piece.
     let is_in_pieces = |lies: Lies| matches!(lies, Lies::Direct(_) | Lies::Piece(..));
     let fits = |pair: &(usize, usize)| is_in_pieces(operands[pair.0]) && is_in_pieces(results[pair.1]);
     if !spec.in_place.iter().all(fits) {

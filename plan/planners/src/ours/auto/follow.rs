@@ -1,4 +1,4 @@
-//! Telling whoever follows the search how far it is.
+//! Reports of the search's progress to its observer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

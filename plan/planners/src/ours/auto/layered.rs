@@ -1,7 +1,7 @@
 //! Choices that decide for whole layers at once.
 //!
-//! A pattern says which layers run again in the backward phase, between which of them what crosses is kept, how long a
-//! recomputed tensor serves, and by place in a layer, from which copy on its tensor is kept nonetheless. A few dozen
+//! A pattern says which layers are recomputed in the backward phase, between which of them the crossing tensors are kept, how
+//! long a recomputed tensor serves, and for each place in a layer, from which copy on its tensor is kept nonetheless. A few dozen
 //! evaluations find good ones of a step of any size, where a search over single tensors would need thousands.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,7 +58,7 @@ const IDLE_PLACES: usize = 24;
 /// A place whose tensors have less than the budget divided by this together is not worth an evaluation.
 const SMALL_PLACE: u64 = 5000;
 
-/// What is decided for layers.
+/// Decisions for layers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pattern {
     /// Distance, in layers, between the boundaries that are kept among layers that run again.

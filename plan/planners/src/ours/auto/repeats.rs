@@ -1,8 +1,8 @@
 //! Repeated layers of the forward phase, found without names: runs of a period in the sequence of operators.
 //!
 //! Two operators are equal if their kinds, the sizes of their operands and results, and their workspaces are. Where nearly all
-//! operators of a range equal those one period later, the range repeats. The run that saves the most decisions is taken, then the
-//! search goes on in what is left; first with sizes, then by kinds alone (the stages of a convolutional network). Cuts are
+//! operators of a range equal those one period later, the range repeats. The run that saves the most decisions is taken, then
+//! the search goes on in the rest; first with sizes, then by kinds alone (the stages of a convolutional network). Cuts are
 //! where few bytes cross.
 
 use std::cmp::Reverse;
