@@ -167,7 +167,8 @@ impl Error {
         let Message { text, facts, helps } = self.message();
         let refusal = self.refusal();
         let smallest = refusal.iter().flat_map(|refusal| &refusal.smallest);
-        let smallest = smallest.map(|found| BudgetFacts { bytes: found.bytes.0, option: found.reach.options() });
+        let smallest =
+            smallest.map(|found| BudgetFacts { bytes: found.bytes.0, option: found.reach.options() });
         let error = ErrorFacts {
             code: self.code().number(),
             kind: self.kind().name(),

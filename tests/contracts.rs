@@ -541,7 +541,9 @@ fn folding_a_chain_of_large_constants_takes_little_memory() {
 /// all that are equal to it.
 fn with_odd_extents(case: &Case) -> Vec<ModelProto> {
     let graph = case.graph();
-    let Ok(mut model) = export(None, &graph, SwapForm::default(), &BTreeMap::new()) else { return Vec::new() };
+    let Ok(mut model) = export(None, &graph, SwapForm::default(), &BTreeMap::new()) else {
+        return Vec::new();
+    };
     let body = model.graph.as_mut().unwrap();
     body.value_info.clear();
     for output in &mut body.output {
@@ -559,7 +561,9 @@ fn with_odd_extents(case: &Case) -> Vec<ModelProto> {
         tensor.shape.as_mut().unwrap().dim[axis].dim_value = Some(extent);
     };
     let all: Vec<(usize, usize, i64)> = (0..model.graph.as_ref().unwrap().input.len())
-        .flat_map(|input| extents(&model, input).into_iter().enumerate().map(move |(axis, e)| (input, axis, e)))
+        .flat_map(|input| {
+            extents(&model, input).into_iter().enumerate().map(move |(axis, e)| (input, axis, e))
+        })
         .collect();
     let mut models = Vec::new();
     for &(input, axis, old) in &all {

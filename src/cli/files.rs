@@ -200,7 +200,8 @@ mod tests {
     fn is_refused(command: &Command, pair: [&Arg; 2], paths: [&str; 2]) -> Option<bool> {
         let mut given: Vec<(&Arg, Vec<String>)> = Vec::new();
         for argument in command.get_arguments() {
-            let path = pair.iter().position(|one| one.get_id() == argument.get_id()).map(|index| paths[index]);
+            let path =
+                pair.iter().position(|one| one.get_id() == argument.get_id()).map(|index| paths[index]);
             let required = argument.is_required_set().then_some("other");
             if let Some(path) = path.or(required) {
                 given.push((argument, words(argument, path)));

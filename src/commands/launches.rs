@@ -101,7 +101,8 @@ impl Floored {
         };
         match &self.call.kind {
             CallKind::Kernel { name, blocks, operators } => {
-                (facts.kernel, facts.blocks, facts.operators) = (Some(&**name), Some(*blocks), Some(*operators));
+                (facts.kernel, facts.blocks, facts.operators) =
+                    (Some(&**name), Some(*blocks), Some(*operators));
             }
             CallKind::Product { batch, extents } => {
                 (facts.batch, facts.extents) = (Some(*batch), Some(*extents));
@@ -112,7 +113,8 @@ impl Floored {
                     Found::Image => "image",
                     Found::Weights => "weights",
                 });
-                [facts.image, facts.weights, facts.positions] = [image, weights, positions].map(|it| Some(&**it));
+                [facts.image, facts.weights, facts.positions] =
+                    [image, weights, positions].map(|it| Some(&**it));
             }
             CallKind::Copy => {}
         }

@@ -15,8 +15,8 @@ use crate::context::{of_machine, with_budgets};
 use crate::files::is_page;
 use crate::report::Report;
 use crate::run::{
-    Files, Job, RunFacts, RunOptions, Tensors, check_targets, compute_here, inline_small, is_planned, metadata,
-    planned_budget, planned_pages, predicted_by,
+    Files, Job, RunFacts, RunOptions, Tensors, check_targets, compute_here, inline_small, is_planned,
+    metadata, planned_budget, planned_pages, predicted_by,
 };
 use crate::{Code, Error, load, targets, term};
 

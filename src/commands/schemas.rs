@@ -6,7 +6,9 @@ use std::path::Path;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
-use super::{check, compare, explain, fit, inspect, launches, offsets, passes, plan, run, survival, sweep, verify};
+use super::{
+    check, compare, explain, fit, inspect, launches, offsets, passes, plan, run, survival, sweep, verify,
+};
 use crate::error::ErrorAnswer;
 use crate::run::RunFacts;
 use crate::targets::TargetList;

@@ -146,7 +146,9 @@ fn verdict(
             Guarantee::None => None,
             Guarantee::Unstated => Some(None),
             Guarantee::Holds(peak) => Some(Some(MemoryBound { holds: true, peak: Some(peak.0), why: None })),
-            Guarantee::Lost(why) => Some(Some(MemoryBound { holds: false, peak: None, why: Some(why.clone()) })),
+            Guarantee::Lost(why) => {
+                Some(Some(MemoryBound { holds: false, peak: None, why: Some(why.clone()) }))
+            }
         };
         let (proof, warnings) = (Some(facts.clone()), warnings.to_vec());
         let answer = Verdict { equal: true, proof, memory, warnings, ..Verdict::default() }.to_json();
