@@ -175,7 +175,7 @@ impl File {
         let mut numbers: BTreeMap<(u32, u64, u64), u32> = BTreeMap::new();
         let mut pieces: Vec<(u32, u64, u64)> = Vec::new();
         let mut steps = Vec::with_capacity(self.steps.len());
-        // By step, its operator.
+        // For each step, its operator.
         let mut ticks: Vec<Option<u32>> = Vec::with_capacity(self.steps.len());
         let mut next = 0;
         for step in &self.steps {

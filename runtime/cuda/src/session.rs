@@ -166,7 +166,7 @@ struct Fusion {
 
 /// The events of a program.
 struct Events {
-    /// By stream and command, the events that other commands wait for: two, for alternate steps.
+    /// For each stream and command, the events that other commands wait for: two, for alternate steps.
     of_commands: [Vec<Option<[Event; 2]>>; 3],
     /// When the steps began, for the last three.
     turns: [Event; 3],
@@ -240,7 +240,7 @@ impl Drop for CudaSession {
 pub(super) struct Places<'a> {
     program: &'a Program,
     recipes: &'a [Option<Recipe>],
-    /// By command, where the constants of its recipe are.
+    /// For each command, where the constants of its recipe are.
     of_recipes: Vec<u64>,
     of_known: BTreeMap<ContentId, u64>,
     constants: u64,
