@@ -145,7 +145,7 @@ impl Libraries {
     }
 }
 
-/// The calls of a step, and who does them.
+/// The calls of a step, each by a library or an own kernel.
 struct Calls {
     /// By command of the compute stream.
     by_command: Vec<Vec<Work>>,
@@ -536,7 +536,7 @@ impl Located<'_> {
 }
 
 impl Calls {
-    /// Chooses who does each call, the libraries or own kernels, and resolves its addresses.
+    /// Chooses a library or an own kernel for each call, and resolves its addresses.
     fn new(
         places: &Places<'_>,
         libraries: &mut Libraries,
