@@ -111,7 +111,7 @@ struct Line {
     /// Whether the optimizer belongs to the step.
     updates: bool,
     asked: &'static Asked,
-    /// By share, the makespan by the bound.
+    /// For each share, the makespan divided by the bound.
     ratios: Vec<f64>,
 }
 

@@ -137,7 +137,7 @@ fn planning_all(bencher: Bencher, share: u64) {
     planning(bencher, share, "auto", true);
 }
 
-/// In ranges of bytes, within a budget so many hundredths of the way from the floor to the peak.
+/// In ranges of bytes, within a budget at this percentage of the way from the floor to the peak.
 fn planning(bencher: Bencher, share: u64, name: &str, recompute: bool) {
     let problem = deep();
     let (floor, peak) = (problem.floor().1, problem.live_bytes().into_iter().max().unwrap_or(0));

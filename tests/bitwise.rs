@@ -12,7 +12,7 @@ use lmsc_ir::program::{Program, ProgramFlaw, Stream, check};
 use lmsc_ir::{Bytes, Graph};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// By name, and whether with addresses.
+/// Names of planners, each with or without addresses.
 const PLANNERS: [(&str, bool); 6] =
     [("auto", true), ("tflms", true), ("window", true), ("lru", true), ("swap-only", true), ("auto", false)];
 

@@ -89,7 +89,7 @@ fn driver() -> Option<(&'static Driver, MutexGuard<'static, ()>)> {
 }
 
 impl Driver {
-    /// Kernels (0), copies to the host (1), to the device (2) or of inputs (3) take so many microseconds more.
+    /// Delays kernels (0), copies to the host (1), to the device (2) or of inputs (3) by this number of microseconds.
     fn slow(&self, kind: u32, micros: u32) {
         (self.slow)(kind, micros);
     }
@@ -99,7 +99,7 @@ impl Driver {
         (self.seed)(seed);
     }
 
-    /// The device has so many bytes; with 0, as many as it had.
+    /// Sets the memory of the device in bytes; 0 restores it.
     fn memory(&self, bytes: u64) {
         (self.memory)(bytes);
     }

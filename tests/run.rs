@@ -69,7 +69,7 @@ fn the_bytes_in_use_are_those_that_were_planned() {
     let number = |key: &str| report[key].as_u64().unwrap();
     assert_eq!(number("peak_in_order"), number("predicted_peak"));
     assert!(number("peak") <= number("predicted_peak") && number("last_address") <= number("budget"));
-    // 100 MB in a second are so many bytes.
+    // The link has 100 MB a second.
     let copied = number("copied_out").max(number("copied_in")) as f64;
     let longest = report["step_seconds"].as_array().unwrap().iter().map(|s| s.as_f64().unwrap()).sum::<f64>();
     assert!(longest >= 3.0 * copied / 100e6, "{report}");
@@ -537,7 +537,7 @@ fn a_measured_profile_is_what_planners_read() {
     assert!(text.contains("profile   100.0 %") || text.contains("profile   100 %"), "{text}");
 }
 
-/// A step of plain SGD with a frozen parameter of so many elements.
+/// A step of plain SGD with a frozen parameter of this number of elements.
 fn frozen(elements: usize) -> String {
     format!(
         "g (float[{elements}] x, float[{elements}] w, float[{elements}] frozen, float[1] lr) \

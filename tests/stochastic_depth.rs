@@ -15,7 +15,7 @@ use lmsc_ir::{Data, Graph, NodeId, ValueId, ops};
 
 const PLANNERS: [&str; 7] = ["auto", "swap-only", "tflms", "lru", "window", "memonger", "dqn"];
 
-/// A step of the tiny ResNet-18 on so many images, with its updates.
+/// A step of the tiny ResNet-18 on a batch of this size, with its updates.
 fn resnet(batch: u64) -> Graph {
     let folder = Path::new(MODELS).join("tiny_resnet18");
     let optimizer = Some(folder.join("optimizer_model_sgd.onnx"));
@@ -154,7 +154,7 @@ fn a_step_without_closed_layers_is_that_of_the_graph_without_them() {
         assert!(still.iter().all(|(name, bytes)| found.given[*name] == *bytes), "{open:b}");
         assert_eq!(still.len(), 4 * closed.len());
         let shut: Vec<bool> = (0..4).map(|number| !is_open(number)).collect();
-        // Two convolutions and normalizations, a ReLU, the gate that nobody asks any more, and backwards the ReLU and the product
+        // Two convolutions and normalizations, a ReLU, the gate without readers, and backwards the ReLU and the product
         // with the gate, on which only zeros depend; these are the product and the gradients of weights.
         assert_eq!(count(&gated, &shut, GateEffect::Rests)[0], 8 * closed.len(), "{open:b}");
         assert_eq!(count(&gated, &shut, GateEffect::Zero)[0], 5 * closed.len(), "{open:b}");

@@ -67,12 +67,12 @@ fn without_layer(graph: &Graph, layer: usize) -> Graph {
 /// A network of stochastic depth: its step with every layer, and the effect of the gates on each operator in some steps.
 pub(crate) struct Stochastic {
     pub(crate) problem: Problem,
-    /// By step, by tick.
+    /// For each step, the effect on the operator of each tick.
     pub(crate) steps: Vec<Vec<GateEffect>>,
 }
 
 /// The residual network with layers that are there with a probability that falls from 1 to a half at the last (Huang et al.,
-/// their linear decay), and so many steps of it.
+/// their linear decay), and this number of its steps.
 pub(crate) fn stochastic_depth(graph: &Graph, target: &Target, steps: usize) -> Stochastic {
     let count = crate::stochastic::layers(graph).len();
     let survival = |layer: usize| 1.0 - 0.5 * (layer + 1) as f32 / count as f32;

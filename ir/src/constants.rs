@@ -25,7 +25,7 @@ pub struct Constants {
 /// may change if a node computes it from a value whose extents may change; or from a value whose elements change, and the node's
 /// operator is one that may make extents of them: all but those of ONNX that read floats as numbers to compute with.
 struct Variability {
-    /// By value, whether its elements change, and whether its extents may.
+    /// For each value, whether its elements change, and whether its extents may.
     of: Vec<(bool, bool)>,
 }
 

@@ -378,7 +378,7 @@ pub fn check_cleaned(original: &Graph, rewritten: &Graph) -> Result<Equivalence,
     compare((original, &known), (rewritten, &known_there), &|id| needed[id.as_u32() as usize])
 }
 
-/// By node, whether an output or a variable depends on it, or whether it may have other effects.
+/// For each node, whether an output or a variable depends on it, or whether it may have other effects.
 fn needed(graph: &Graph, known: &Known) -> Vec<bool> {
     let mut needed = vec![false; graph.node_capacity()];
     let need = |needed: &mut Vec<bool>, value: ValueId| {
@@ -788,15 +788,15 @@ struct Walk<'g> {
     ops: HashMap<&'g Op, u32>,
     /// By value.
     numbers: Vec<u32>,
-    /// By value, the value that it is a copy of; itself if it is not a copy, or is a range, or joined.
+    /// For each value, the value that it is a copy of; itself if it is not a copy, or is a range, or joined.
     wholes: Vec<ValueId>,
     /// By node; `NONE` for swaps, joins and decodings.
     nodes: Vec<u32>,
-    /// By node, the number of its key without the repetition count.
+    /// For each node, the number of its key without the repetition count.
     bases: Vec<u32>,
     /// By node that writes something aside, the number of its key without those writes.
     functions: Vec<u32>,
-    /// By node, its origin; itself if it recomputes nothing.
+    /// For each node, its origin; itself if it recomputes nothing.
     origins: Vec<NodeId>,
     /// Every class of nodes in the graph.
     classes: HashSet<u32>,

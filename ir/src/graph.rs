@@ -246,7 +246,7 @@ impl Node {
 /// For every node a list of nodes, all in one allocation.
 #[derive(Clone, Debug)]
 pub struct Adjacency {
-    /// By node, the begin and the end of its list.
+    /// For each node, the begin and the end of its list.
     lists: Vec<(u32, u32)>,
     entries: Vec<NodeId>,
 }
@@ -287,7 +287,7 @@ pub struct Graph {
     /// Constants of the file, and defaults of inputs.
     pub initializers: Vec<Initializer>,
     values: PrimaryMap<ValueId, Value>,
-    /// By value, its definition: kept apart, because walks along edges read nothing else.
+    /// For each value, its definition: kept apart, because walks along edges read nothing else.
     defs: PrimaryMap<ValueId, Def>,
     nodes: PrimaryMap<NodeId, Node>,
     order: Vec<NodeId>,

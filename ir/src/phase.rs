@@ -160,7 +160,7 @@ fn parameter_types<'a>(graph: &'a Graph, forward: &[bool]) -> std::collections::
         .collect()
 }
 
-/// By node index, whether one of the nodes depends on its results; true for the nodes themselves. Control edges do not count:
+/// For each node index, whether one of the nodes depends on its results; true for the nodes themselves. Control edges do not count:
 /// plans add some from updates to forward nodes.
 fn ancestors(graph: &Graph, of: &[NodeId]) -> Vec<bool> {
     let mut found = vec![false; graph.node_capacity()];

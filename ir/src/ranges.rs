@@ -110,7 +110,7 @@ const MOST_RUNS: usize = 1 << 20;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Runs {
     pub(crate) all: PrimaryMap<RunId, Run>,
-    /// By storage, the begin and the end of its list.
+    /// For each storage, the begin and the end of its list.
     lists: Vec<(u32, u32)>,
     /// Runs, each with its offset in the storage that it is listed for.
     entries: Vec<(u64, RunId)>,
@@ -195,7 +195,7 @@ impl Runs {
     }
 }
 
-/// By storage, the offsets at which its bytes are cut into runs.
+/// For each storage, the offsets at which its bytes are cut into runs.
 #[derive(Default)]
 struct Cuts {
     places: BTreeMap<StorageId, BTreeSet<u64>>,
@@ -211,7 +211,7 @@ impl Cuts {
     }
 }
 
-/// By storage, the offsets at which its bytes are cut into runs; `None` if there are too many of them.
+/// For each storage, the offsets at which its bytes are cut into runs; `None` if there are too many of them.
 fn cuts(graph: &Graph, storages: &Storages) -> Option<BTreeMap<StorageId, BTreeSet<u64>>> {
     let mut cuts = Cuts::default();
     // From the end: a cut in a joined tensor is also a cut in the tensors that it is joined from.

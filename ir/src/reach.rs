@@ -151,7 +151,7 @@ pub(crate) fn unreached(graph: &Graph, groups: &[Group]) -> Vec<(usize, usize, N
     found
 }
 
-/// By tick, the ticks of the predecessors.
+/// For each tick, the ticks of the predecessors.
 struct TicksBefore {
     starts: Vec<u32>,
     ticks: Vec<u32>,

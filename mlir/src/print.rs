@@ -80,7 +80,7 @@ struct Printer<'g> {
     out: String,
     /// By value.
     values: Vec<Option<Ssa>>,
-    /// By node, its completion.
+    /// For each node, its completion.
     tokens: Vec<Option<Ssa>>,
     waited_for: Vec<bool>,
     /// The name of an omitted operand.

@@ -130,7 +130,7 @@ fn random_numbers_follow_from_run_and_step() {
     assert!(!lmsc_mlir::xla(&Graph::parse(still).unwrap()).unwrap().contains("lms.seed"));
 }
 
-/// A step of so many layers, of whose activations one in so many leaves and returns.
+/// A step of `count` layers; one activation in `every` is swapped.
 fn layers(count: usize, every: usize) -> Graph {
     let mut nodes = String::new();
     for i in 0..count {

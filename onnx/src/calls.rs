@@ -96,7 +96,7 @@ fn add_imports(proto: &mut ModelProto, imports: HashMap<String, i64>) {
 
 struct Calls<'m> {
     functions: HashMap<Key<'m>, &'m FunctionProto>,
-    /// By domain, the version that the model imports.
+    /// For each domain, the version that the model imports.
     imports: HashMap<String, i64>,
     inliner: Inliner,
     /// The number of nodes that may still be added.

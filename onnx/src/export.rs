@@ -181,9 +181,9 @@ struct Exporter<'a> {
     source: Vec<NodeProto>,
     /// Number of nodes still to be made from each of them.
     readers: Vec<u32>,
-    /// By node, whether metadata names it.
+    /// For each node, whether metadata names it.
     referenced: Vec<bool>,
-    /// By host copy, the number of its swap-ins that have been written.
+    /// For each host copy, the number of its swap-ins that have been written.
     swap_ins: HashMap<ValueId, usize>,
     /// The same for ranges, by their first element.
     ranges_in: HashMap<(ValueId, i64), usize>,

@@ -225,11 +225,11 @@ fn is_undefined_call(model: &ModelProto, node: &NodeProto) -> bool {
 
 /// A model without names: the computations of its nodes, with copies of whole tensors erased.
 struct Structure<'m> {
-    /// By value, the number of its contents, and the number of copies between it and the node that computed them.
+    /// For each value, the number of its contents, and the number of copies between it and the node that computed them.
     values: HashMap<&'m str, (u32, u32)>,
-    /// By node, the number of its computation; for a copy, that of its operand and the copy's index.
+    /// For each node, the number of its computation; for a copy, that of its operand and the copy's index.
     nodes: Vec<u32>,
-    /// By result, the number of the node that defines it.
+    /// For each result, the number of the node that defines it.
     producers: HashMap<&'m str, u32>,
     inputs: Vec<&'m str>,
     /// The shapes of functions, which do not depend on names.

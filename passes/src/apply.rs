@@ -144,13 +144,13 @@ struct Writer<'a> {
     order: Vec<NodeId>,
     /// By tensor of the plan.
     presences: SecondaryMap<TensorId, Presence>,
-    /// By piece, its copy on the host.
+    /// For each piece, its copy on the host.
     hosts: SecondaryMap<PieceId, Option<ValueId>>,
     /// By tensor of the plan, the number of its bytes that are on the host between steps.
     host_bytes: SecondaryMap<TensorId, u64>,
-    /// By piece, the steps of its first copy and its last.
+    /// For each piece, the steps of its first copy and its last.
     copies: SecondaryMap<PieceId, Option<(usize, usize)>>,
-    /// By piece, the step of its last copy to the host.
+    /// For each piece, the step of its last copy to the host.
     last_out: SecondaryMap<PieceId, Option<usize>>,
     /// By tensor of the source graph, the last step at which a tensor of the plan represented it, and that tensor.
     stands_for: SecondaryMap<TensorId, Option<(usize, TensorId)>>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lmsc_ir::{Advice, Bytes, Graph, Message, NodeId, verify};
 use lmsc_plan::planners::{FOREIGN, Planner, planner};
-use lmsc_plan::saved::{Head, Saved, SavedError, Times};
+use lmsc_plan::saved::{Durations, Head, Saved, SavedError};
 use lmsc_plan::service::{Question, Space};
 
 use crate::{NotGiven, Outcome, PassCx, PassError};
@@ -62,7 +62,7 @@ impl GivenPlan {
     ///
     /// # Errors
     /// [`PassError::Given`]: the message names the file, the first fault and a remedy.
-    pub fn answer(&self, question: &Question<'_>, times: Times) -> Result<Saved, PassError> {
+    pub fn answer(&self, question: &Question<'_>, times: Durations) -> Result<Saved, PassError> {
         Saved::answer(&self.text, question, times).map_err(|why| refused(&self.name, &why))
     }
 

@@ -29,7 +29,7 @@ pub fn observe(graph: &Graph, rewritten: &Graph, bridge: &Bridge, cx: &PassCx) -
     let mut piece_of: HashMap<TensorId, PieceId> = HashMap::new();
     let mut steps: Vec<Step> = Vec::with_capacity(rewritten.order().len());
     let mut edges: Vec<Edge> = Vec::new();
-    // By node, the steps for which its successors wait: its own step, or, for a view that was made again, the steps
+    // For each node, the steps for which its successors wait: its own step, or, for a view that was made again, the steps
     // for which the view waits.
     let mut ended: HashMap<NodeId, Vec<usize>> = HashMap::new();
     for &id in rewritten.order() {

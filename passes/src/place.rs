@@ -75,7 +75,7 @@ enum What {
 /// The addresses of all storages and workspaces on the device.
 pub(crate) struct Placement {
     objects: Vec<Object>,
-    /// By object, the address of its first byte.
+    /// For each object, the address of its first byte.
     addresses: Vec<u64>,
 }
 
@@ -146,7 +146,7 @@ impl Placement {
     /// Pairs of nodes: a last user of an address, and a node that brings the next owner's bytes there.
     fn takes_over(&self, graph: &Graph, storages: &Storages) -> Vec<(NodeId, NodeId)> {
         let mut object_of: SecondaryMap<StorageId, Option<usize>> = SecondaryMap::new();
-        // By object, the nodes that bring it and the last node that uses it; all copies, as no edges order copies
+        // For each object, the nodes that bring it and the last node that uses it; all copies, as no edges order copies
         // among each other.
         let mut brought: Vec<Vec<NodeId>> = vec![Vec::new(); self.objects.len()];
         let mut last: Vec<Option<NodeId>> = vec![None; self.objects.len()];
@@ -229,7 +229,7 @@ fn objects(
     (objects, buffers)
 }
 
-/// By storage, the root storage of the group to which it is joined, and its offset in the group's bytes; `None` for
+/// For each storage, the root storage of the group to which it is joined, and its offset in the group's bytes; `None` for
 /// a storage that is not joined.
 fn groups(graph: &Graph, storages: &Storages) -> SecondaryMap<StorageId, Option<(StorageId, u64)>> {
     let mut groups: SecondaryMap<StorageId, Option<(StorageId, u64)>> = SecondaryMap::new();

@@ -3,7 +3,7 @@ use lmsc_plan::bound;
 use lmsc_plan::bridge::{Bridge, Stays, Terms};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Parameters, Planner, Request, planner};
 use lmsc_plan::problem::{Problem, TensorId};
-use lmsc_plan::saved::{Saved, Times};
+use lmsc_plan::saved::{Durations, Saved};
 use lmsc_plan::schedule::Instruction;
 use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
 use lmsc_plan::{Cause, MemoryTimeline, Refusal};
@@ -101,7 +101,7 @@ impl Pass for Plan {
             let bridge = bridge(graph, cx)?;
             let question = question(&bridge.problem, planner, budget, cx);
             cx.order.as_ref().map_or(Ok(()), |order| order.check(graph))?;
-            let Saved { planned, saved_nanos, .. } = given.answer(&question, Times::Anew)?;
+            let Saved { planned, saved_nanos, .. } = given.answer(&question, Durations::Anew)?;
             let outcome = carry_out(graph, &bridge, &question, &planned, cx);
             let mut outcome = given.carried_out(outcome)?;
             if planned.nanos() != saved_nanos {

@@ -30,7 +30,7 @@ impl Pass for RemoveDeadNodes {
         if removed == 0 {
             return Ok(Outcome::default());
         }
-        // By removed node, its closest predecessors that stay.
+        // For each removed node, its closest predecessors that stay.
         let mut behind: Vec<Vec<NodeId>> = vec![Vec::new(); graph.node_capacity()];
         let (stay, go): (Vec<NodeId>, Vec<NodeId>) = graph.order().iter().partition(|&&id| is_needed(id));
         let waits_for_removed = stay.iter().any(|&id| graph.node(id).after.iter().any(|&it| !is_needed(it)));
@@ -56,7 +56,7 @@ impl Pass for RemoveDeadNodes {
     }
 }
 
-/// By node, whether an output or a variable depends on it, or it has an effect other than its results.
+/// For each node, whether an output or a variable depends on it, or it has an effect other than its results.
 fn needed(graph: &Graph) -> Vec<bool> {
     let mut needed = vec![false; graph.node_capacity()];
     let mut open: Vec<NodeId> = graph.outputs.iter().filter_map(|&output| graph.producer(output)).collect();

@@ -146,11 +146,11 @@ struct Rewriter<'a> {
     /// By node index.
     keys: Vec<Key>,
     nodes: Vec<NodeId>,
-    /// By node, the views that were placed right before it.
+    /// For each node, the views that were placed right before it.
     views: HashMap<NodeId, Vec<NodeId>>,
     /// The number of nodes that were placed so far.
     placed: usize,
-    /// By view, the nodes and operand positions that read it.
+    /// For each view, the nodes and operand positions that read it.
     reads: HashMap<ValueId, Vec<(NodeId, usize)>>,
     /// Nodes for which other nodes wait by control edges; they are not moved.
     awaited: HashSet<NodeId>,

@@ -209,7 +209,7 @@ fn the_edges_of_a_rewritten_graph_allow_what_was_planned() {
     );
 }
 
-/// The plan of `swap-only` with pieces of at most so many bytes.
+/// The plan of `swap-only` with pieces of at most this size in bytes.
 fn in_pieces(problem: &Problem, budget: u64, bytes: u64) -> Plan {
     Plan::without_recomputation(problem, swap_only::swaps(problem, budget, bytes).unwrap())
 }

@@ -22,13 +22,13 @@ use serde::{Deserialize, Serialize};
 const INSTANCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/instances");
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/measurements/layers.md");
 
-/// The argument after which a process plans the row of this number, and prints what it found as JSON.
+/// The argument after which a process plans the row of this number, and prints its findings as JSON.
 const ROW: &str = "--row=";
 
 /// Memory of a card of 24 GB beside the driver's.
 const CARD: u64 = 47 << 29;
 
-/// What is done to the instance of the file.
+/// The change to the instance of the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     AsGiven,
@@ -57,7 +57,7 @@ struct Goal {
     mib: Option<f64>,
 }
 
-/// What a process found.
+/// The findings of a process.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Found {
     operators: usize,
@@ -150,7 +150,7 @@ fn write(table: &str) {
     std::fs::write(PAGE, page).expect("the page can be written");
 }
 
-/// What a process of its own finds for the row; nothing if it has no plan.
+/// The findings of a process of its own for the row; nothing if it has no plan.
 fn found(number: usize) -> Option<Found> {
     let program = std::env::current_exe().expect("a program has a file");
     let output = Command::new(program).arg(format!("{ROW}{number}")).output().expect("it runs");
@@ -375,7 +375,7 @@ fn grown(problem: &Problem, extra: usize, run: [usize; 3]) -> Problem {
         changes: op.changes.iter().map(|&tensor| to(tensor)).collect(),
         ..op.clone()
     };
-    // What later layers read of the middle one in the forward phase is the last copy's.
+    // Later layers read the results of the last copy in the forward phase.
     let of_last = |tensor: TensorId| {
         let made = layers.maker.get(&tensor).filter(|&&tick| layers.owner[tick] == Some(middle));
         if made.is_some() { at(tensor, extra) } else { tensor }

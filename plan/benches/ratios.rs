@@ -202,7 +202,7 @@ fn verdict(recorded: Option<&Found>, found: &Found) -> String {
     }
 }
 
-/// By planner, kind of instance, link and budget: the mean and the largest ratio to the bound and to the best known.
+/// For each planner, kind of instance, link and budget: the mean and the largest ratio to the bound and to the best known.
 fn means(runs: &[Run], found: &[(Found, Duration)]) -> String {
     let mut groups: BTreeMap<_, Vec<(&Run, Found)>> = BTreeMap::new();
     for (run, (found, _)) in runs.iter().zip(found) {

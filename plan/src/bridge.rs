@@ -23,7 +23,7 @@ pub struct Bridge {
     pub storages: PrimaryMap<TensorId, StorageId>,
     /// The storages of the graph.
     pub table: Storages,
-    /// By tensor, the reason why it may not be swapped out; `None` if it may.
+    /// For each tensor, the reason why it may not be swapped out; `None` if it may.
     pub stays: PrimaryMap<TensorId, Option<Stays>>,
     tensors: Vec<Option<TensorId>>,
 }
@@ -225,7 +225,7 @@ impl Bridge {
         }
     }
 
-    /// By given storage, whether a copy of it may be overwritten instead: an output is its final value, no output is an
+    /// For each given storage, whether a copy of it may be overwritten instead: an output is its final value, no output is an
     /// earlier value, and the nodes that overwrite it read it.
     fn movable(&self, graph: &Graph) -> Vec<bool> {
         let mut movable = vec![true; self.table.len()];

@@ -13,9 +13,9 @@ use crate::bridge::only_names;
 /// The times of the nodes of a graph.
 #[derive(Clone, Debug)]
 pub struct Execution {
-    /// By node, its start, in nanoseconds from the start of the step.
+    /// For each node, its start, in nanoseconds from the start of the step.
     pub start: Vec<u64>,
-    /// By node, its end.
+    /// For each node, its end.
     pub end: Vec<u64>,
     /// The end of the last node.
     pub makespan: u64,

@@ -129,7 +129,7 @@ fn early_in_graph(graph: &Graph, order: &[NodeId], phases: &Phases) -> Early {
 pub struct EarlyUpdates {
     /// The problem in the new order.
     pub problem: Problem,
-    /// By tick, the tick of the given problem.
+    /// For each tick, the tick of the given problem.
     pub origin: Vec<u32>,
     /// The number of operators that move.
     pub moved: usize,
@@ -286,7 +286,7 @@ struct Edges {
     after: Adjacency,
 }
 
-/// By node, the storages that it reads or defines, each once.
+/// For each node, the storages that it reads or defines, each once.
 struct Touches {
     lists: Vec<(u32, u32)>,
     storages: Vec<StorageId>,
@@ -324,20 +324,20 @@ struct Listing<'a> {
     moves: Moves,
     before: &'a Adjacency,
     after: &'a Adjacency,
-    /// By node, the number of nodes that must still run before it.
+    /// For each node, the number of nodes that must still run before it.
     waits: Vec<u32>,
-    /// By node, its position in the given order.
+    /// For each node, its position in the given order.
     place: Vec<u32>,
     done: Vec<bool>,
-    /// By storage, the number of nodes that must still touch it, and the sum of their numbers: if one is left, this is its
+    /// For each storage, the number of nodes that must still touch it, and the sum of their numbers: if one is left, this is its
     /// number.
     left: Vec<(u32, u64)>,
-    /// By storage, whether it is allocated already, and whether it is never freed.
+    /// For each storage, whether it is allocated already, and whether it is never freed.
     there: Vec<bool>,
     stays: Vec<bool>,
     /// Nodes to consider by themselves, then together with their followers.
     gains: BinaryHeap<Reverse<(u32, NodeId)>>,
-    /// By node, whether it is in `gains`: 10⁵ operands of a node may all wait for it.
+    /// For each node, whether it is in `gains`: 10⁵ operands of a node may all wait for it.
     is_queued: Vec<bool>,
     groups: BinaryHeap<Reverse<(u32, NodeId)>>,
     live: Bytes,

@@ -212,8 +212,9 @@ const FULL_EFFORT_NANOS: u64 = 20_000_000;
 /// At least one part in this many of the effort is spent on any step.
 const LEAST_EFFORT_SHARE: u32 = 20;
 
-/// The effort of the request, or for a step that computes for less than [`FULL_EFFORT_NANOS`] nanoseconds less of it, in proportion: nobody waits
-/// half a minute for a plan that makes a millisecond shorter. Counted by the model's times, so the same on every machine.
+/// The effort of the request, or for a step that computes for less than [`FULL_EFFORT_NANOS`] nanoseconds less of it, in
+/// proportion: half a minute of planning is not worth a millisecond of a step. Counted by the model's times, so the same on
+/// every machine.
 ///
 /// Planners of the papers follow their papers, and for one that learns the effort is the number of episodes.
 fn worthwhile(question: &Question<'_>) -> u32 {

@@ -8,7 +8,7 @@ use lmsc_plan::planners::{Granularity, Plan, Request};
 use lmsc_plan::problem::Duplex;
 use serde_json::Value;
 
-/// By instance and budget, as a fraction of the bytes that swapping can free, the makespan with addresses relative to that of
+/// For each instance and budget, as a fraction of the bytes that swapping can free, the makespan with addresses relative to that of
 /// the better of whole tensors and ranges without, in ten thousandths.
 fn losses(file: &str, fractions: &[f64], effort: u32) -> Vec<(String, u64)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/instances");

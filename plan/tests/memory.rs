@@ -68,7 +68,7 @@ fn graph_with_copies(seed: u64) -> Graph {
     graph
 }
 
-/// By line, the number of nodes that have started, and of those that have completed.
+/// For each line, the number of nodes that have started, and of those that have completed.
 type State = ([usize; 3], [usize; 3]);
 
 /// The largest number of bytes beyond the resident ones in any state that the edges allow.

@@ -6,7 +6,7 @@ use lmsc_plan::problem::Duplex;
 use lmsc_plan::schedule::{Noise, Replay, Room, edges};
 use serde_json::Value;
 
-/// By instance and budget, the mean time with noise over the time planned, for graphs over a full-duplex link.
+/// For each instance and budget, the mean time with noise over the time planned, for graphs over a full-duplex link.
 fn ratios(planner: &str, recompute: bool, noise: Noise) -> Vec<(String, f64)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/instances");
     let read = |file: &str| std::fs::read_to_string(format!("{folder}/{file}")).unwrap();

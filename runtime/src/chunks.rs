@@ -38,7 +38,7 @@ impl Fragmentation {
     /// The chunk use of a program whose addresses are from [`apart`].
     pub(super) fn of(program: &Program, chunk: u64) -> Fragmentation {
         let tick = |(stream, index): (Stream, u32)| program.stream(stream)[index as usize].tick;
-        // By tick, the residencies that end after it and those that begin at it: at the same tick, beginnings come first.
+        // For each tick, the residencies that end after it and those that begin at it: at the same tick, beginnings come first.
         let mut events: Vec<(u32, bool, usize)> = Vec::new();
         let all = residencies(program);
         for (index, residency) in all.iter().enumerate().filter(|(_, r)| r.memory == Memory::Arena) {
@@ -130,7 +130,7 @@ pub(super) fn apart(mut program: Program, chunk: u64) -> Program {
         let first = root(&groups, index);
         groups[last] = first;
     }
-    // By group, its range of addresses.
+    // For each group, its range of addresses.
     let mut extents: BTreeMap<usize, Range<u64>> = BTreeMap::new();
     for (index, span) in spans.iter().enumerate() {
         let extent = extents.entry(root(&groups, index)).or_insert_with(|| span.clone());
@@ -238,7 +238,7 @@ fn settle(program: &mut Program, chunk: u64) -> Mapping {
     let mut packed = Packed { count, ..Packed::default() };
     packed.pack(&spots);
 
-    // By command, the number of commands of each stream that it must follow, in this step and in the step before.
+    // For each command, the number of commands of each stream that it must follow, in this step and in the step before.
     let mut after: BTreeMap<(Stream, u32), [Clock; 2]> = BTreeMap::new();
     let inputs: BTreeSet<usize> = (0..)
         .zip(program.given.iter().filter(|given| given.tensor.span().is_some()))
@@ -324,9 +324,9 @@ struct Packed {
     /// Number of commands of a step.
     count: u32,
     chunks: Vec<Option<u32>>,
-    /// By chunk, its tenancies: begin, address range, and index of the tenancy.
+    /// For each chunk, its tenancies: begin, address range, and index of the tenancy.
     taken: Vec<Vec<(u32, usize, usize)>>,
-    /// By chunk, the positions of a step during which fixed tenancies occupy it, sorted.
+    /// For each chunk, the positions of a step during which fixed tenancies occupy it, sorted.
     fixed: Vec<Vec<Range<u32>>>,
 }
 
@@ -386,7 +386,7 @@ impl Packed {
 
     /// Assigns chunks to address ranges that are in use once in a step, in the order in which their uses begin.
     fn pack_once(&mut self, once: &[usize], spots: &[Vec<Tenancy>]) {
-        // By chunk, the index of its next fixed time; and that time.
+        // For each chunk, the index of its next fixed time; and that time.
         let mut next = vec![0; self.fixed.len()];
         let coming =
             |fixed: &[Vec<Range<u32>>], next: &[usize], chunk: usize| fixed[chunk].get(next[chunk]).cloned();

@@ -96,11 +96,11 @@ pub(crate) struct Kernels {
     /// Contents that have no address.
     known: BTreeMap<ContentId, AlignedBytes>,
     gates: Gates,
-    /// By gate, the operands of the launch that draws it, and the size of its result in bytes.
+    /// For each gate, the operands of the launch that draws it, and the size of its result in bytes.
     drawn_from: Vec<(Vec<AlignedBytes>, usize)>,
 }
 
-/// By content, values that are the same at every step: constants, and results that depend on types and small constants alone.
+/// For each content, values that are the same at every step: constants, and results that depend on types and small constants alone.
 pub type Known = BTreeMap<ContentId, AlignedBytes>;
 
 /// The values known before the first step, and the nodes whose results should be known but are not.

@@ -59,7 +59,7 @@ pub struct Measurements {
     pub steps: Recent<Duration>,
     /// Duration of all steps.
     pub lasted: Duration,
-    /// By stream, the total duration of its commands; on a CUDA device, only if it was requested.
+    /// For each stream, the total duration of its commands; on a CUDA device, only if it was requested.
     pub busy: [Duration; 3],
     /// Time that the compute stream waited for copies; on a CUDA device, only if the times of each command were requested.
     pub stalled: Duration,

@@ -9,10 +9,10 @@ use lmsc_ir::program::{Memory, Program, Residency, Stream, Until, residencies};
 #[derive(Debug)]
 pub(crate) struct Meter {
     residencies: Vec<Residency>,
-    /// By stream and command, the residencies that it begins, and those of which it is one of the last users, as indices.
+    /// For each stream and command, the residencies that it begins, and those of which it is one of the last users, as indices.
     begins: [Vec<Vec<usize>>; 3],
     ends: [Vec<Vec<usize>>; 3],
-    /// By residency, the number of its last users that have not completed yet.
+    /// For each residency, the number of its last users that have not completed yet.
     users: Vec<AtomicU32>,
     live: AtomicI64,
     peak: AtomicI64,

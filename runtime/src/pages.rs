@@ -31,7 +31,7 @@ pub(super) struct Pages {
     bytes: usize,
     chunk: usize,
     file: OwnedFd,
-    /// By stream and command, the residencies that it takes chunks for, if any.
+    /// For each stream and command, the residencies that it takes chunks for, if any.
     arrivals: [Vec<Option<Arrival>>; 3],
     turns: usize,
     state: Mutex<State>,

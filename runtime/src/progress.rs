@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use lmsc_ir::program::Stream;
 
-/// By stream, the number of its commands that have completed; the streams' threads wait for each other here.
+/// For each stream, the number of its commands that have completed; the streams' threads wait for each other here.
 #[derive(Debug)]
 pub(super) struct Progress {
     completed: [AtomicU64; 3],

@@ -29,7 +29,7 @@ pub struct Rehearsal {
     rng: Rng,
     /// Number of steps that have been run.
     steps: u64,
-    /// By step number, the part of each command that runs, if operators behind closed gates are left out.
+    /// For each step number, the part of each command that runs, if operators behind closed gates are left out.
     parts: Option<BTreeMap<u64, Option<GateEffects>>>,
 }
 

@@ -6,7 +6,7 @@ use lmsc_ir::Bytes;
 use lmsc_passes::{GivenOrder, GivenPlan, PassCx, PassError};
 use lmsc_plan::bound::{self, Certificate, Proof};
 use lmsc_plan::planners::Request;
-use lmsc_plan::saved::{self, Times, schedule};
+use lmsc_plan::saved::{self, Durations, schedule};
 use lmsc_plan::service::{Planned, Space};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -197,7 +197,7 @@ fn checked(args: &CheckArgs, text: &str, kind: &Kind, nodes: Vec<String>) -> Res
     };
     match kind {
         Kind::Plan(given) => {
-            let planned = given.answer(&question, Times::AsSaved)?.planned;
+            let planned = given.answer(&question, Durations::AsSaved)?.planned;
             let hash = task.rewritten(&question, &planned)?.map(|rewritten| rewritten.hash);
             let space = match planned.space {
                 Space::Counted => "bytes are counted",

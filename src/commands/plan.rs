@@ -13,7 +13,7 @@ use lmsc_plan::instance::{self, Instance};
 use lmsc_plan::planners::dqn::{Episode, Learning};
 use lmsc_plan::planners::{DoesNotFit, Granularity, Parameters, Plan, Planner, Request, Scheduler};
 use lmsc_plan::problem::{Duplex, Link, Problem};
-use lmsc_plan::saved::{Saved, Times, schedule};
+use lmsc_plan::saved::{Durations, Saved, schedule};
 use lmsc_plan::schedule::{Noise, Replay};
 use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
 use lmsc_plan::{Cause, Needs, Reach, Refusal, Smallest, order};
@@ -631,7 +631,7 @@ fn answered(
     let mut saved_nanos = None;
     let planned = match given {
         Some(given) => {
-            let saved = given.answer(question, Times::Anew)?;
+            let saved = given.answer(question, Durations::Anew)?;
             saved_nanos = Some(saved.saved_nanos).filter(|&nanos| nanos != saved.planned.nanos());
             saved.planned
         }

@@ -6,7 +6,7 @@ use lmsc_ir::{Data, Def, Graph};
 
 use crate::{Code, Error};
 
-/// By name, the defaults of inputs on which extents or arguments of kernels depend: a program is made for these values.
+/// For each name, the defaults of inputs on which extents or arguments of kernels depend: a program is made for these values.
 pub(crate) struct Fixed(BTreeMap<String, Data>);
 
 impl Fixed {

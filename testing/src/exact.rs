@@ -73,9 +73,9 @@ struct Search {
     budget: u64,
     /// The copies; each is a bit of a state's set.
     copies: Vec<ActId>,
-    /// By block, the activities that need it.
+    /// For each block, the activities that need it.
     users: SecondaryMap<BlockId, Vec<ActId>>,
-    /// By tick, facts about its operator that hold in every order.
+    /// For each tick, facts about its operator that hold in every order.
     ticks: Vec<Tick>,
     link: Link,
 }
@@ -103,7 +103,7 @@ struct Way {
     end: SecondaryMap<ActId, u64>,
     engines: [u64; 3],
     last_allocation: u64,
-    /// By block, the number of its activities that have run, the time of its allocation, and their largest end.
+    /// For each block, the number of its activities that have run, the time of its allocation, and their largest end.
     blocks: SecondaryMap<BlockId, (u32, u64, u64)>,
 }
 
@@ -153,7 +153,7 @@ impl Search {
         };
         let mut ways = vec![self.then(&start, 0, start.act)?];
         let mut best = None;
-        // By state, for each partial order, the values that later activities can see. Every activity leads to the next layer.
+        // For each state, for each partial order, the values that later activities can see. Every activity leads to the next layer.
         let mut layer: BTreeMap<State, Vec<(Vec<u64>, usize)>> =
             BTreeMap::from([((0, 0), vec![(Vec::new(), 0)])]);
         while !layer.is_empty() {
@@ -327,7 +327,7 @@ impl Search {
     }
 }
 
-/// By tick, a lower bound on the time from the end of its operator to the end of the step.
+/// For each tick, a lower bound on the time from the end of its operator to the end of the step.
 ///
 /// The remaining operators take their time. And of the bytes swapped out in this choice, all that do not fit must be swapped
 /// in, the last of them before the latest next use, after which the operators from that use on run.

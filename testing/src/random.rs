@@ -73,7 +73,7 @@ struct Builder<'u, S> {
     problem: Problem,
     /// The unit of sizes, in bytes.
     unit: u64,
-    /// By tick, the tensors that the operator has produced.
+    /// For each tick, the tensors that the operator has produced.
     produced: Vec<Vec<TensorId>>,
 }
 

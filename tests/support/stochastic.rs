@@ -65,7 +65,7 @@ pub(crate) fn stochastic(graph: &Graph, survival: impl Fn(usize) -> f32) -> Grap
     graph
 }
 
-/// A training step of so many residual layers of stochastic depth, ReLU(x · v) · w each: matrices of `width` columns, and a row for
+/// A training step of `depth` residual layers of stochastic depth, ReLU(x · v) · w each: matrices of `width` columns, a row for
 /// each of the batch.
 pub(crate) fn perceptron(depth: usize, batch: usize, width: usize, survival: impl Fn(usize) -> f32) -> Graph {
     let all = |of: &dyn Fn(usize) -> String| (0..depth).map(of).collect::<String>();

@@ -61,7 +61,7 @@ struct File {
     size: u64,
     /// The contents; `None` for a binary file.
     text: Option<String>,
-    /// Whether git tracks it. A scratch file is nobody's business but its owner's.
+    /// Whether git tracks it. Scratch files are not checked by all rules.
     tracked: bool,
 }
 

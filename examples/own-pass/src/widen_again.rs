@@ -33,7 +33,7 @@ impl Pass for WidenAgain {
             |graph: &Graph, value: ValueId| graph.producer(value).is_none() && !variables.contains(&value);
         let mut order = Vec::with_capacity(graph.order().len());
         let mut repeated = 0;
-        // By value, the tick of its last reader so far.
+        // For each value, the tick of its last reader so far.
         let mut last_read = vec![None; graph.value_capacity()];
         for (tick, id) in graph.order().to_vec().into_iter().enumerate() {
             for index in 0..graph.node(id).operands.len() {

@@ -98,7 +98,7 @@ impl Known {
     }
 }
 
-/// By value, whether its extents may change when a caller replaces the default of an input.
+/// For each value, whether its extents may change when a caller replaces the default of an input.
 ///
 /// Found backward from the definition of operators: floats are only computed with, except by the operators that are listed here.
 fn shapes_that_vary(graph: &Graph) -> Vec<bool> {

@@ -128,7 +128,7 @@ struct Held {
     base: i128,
     /// The writer, as its stream and the number of commands up to it; none for bytes given at the start.
     writer: Option<(usize, u32)>,
-    /// By stream, the number of commands up to the last that read it since.
+    /// For each stream, the number of commands up to the last that read it since.
     readers: Clock,
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Command, Program, Stream, Wait};
 
-/// By stream, the number of its commands that have completed, both steps together.
+/// For each stream, the number of its commands that have completed, both steps together.
 pub type Clock = [u32; 3];
 
 /// The waits of the commands of a step, and the commands that have certainly completed when each starts.
@@ -10,7 +10,7 @@ pub type Clock = [u32; 3];
 pub struct Order {
     /// By stream and command.
     pub waits: [Vec<Vec<Wait>>; 3],
-    /// By stream and command, for the second of two steps.
+    /// For each stream and command, for the second of two steps.
     pub starts: [Vec<Clock>; 3],
 }
 
@@ -19,7 +19,7 @@ impl Order {
     /// Of the commands that a command must follow, those implied by others are dropped, so that no wait is redundant.
     pub fn new(program: &Program, after: &mut dyn FnMut(Stream, u32, &Command, usize) -> Clock) -> Order {
         let lengths = Stream::ALL.map(|stream| program.stream(stream).len() as u32);
-        // By stream and command, both steps together, the commands that have certainly completed when it has.
+        // For each stream and command, both steps together, the commands that have certainly completed when it has.
         let mut ends: [Vec<Clock>; 3] = lengths.map(|length| Vec::with_capacity(2 * length as usize));
         let mut ordered = Order::default();
         let in_order = program.in_order();

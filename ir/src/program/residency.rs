@@ -13,7 +13,7 @@ pub struct Residency {
     pub span: Range<u64>,
     /// The command that writes them first; none for a given tensor.
     pub from: Option<(Stream, u32)>,
-    /// By stream, the last command that uses them, if any; the caller's turn uses the outputs of the step before.
+    /// For each stream, the last command that uses them, if any; the caller's turn uses the outputs of the step before.
     pub last: [Option<u32>; 3],
     /// When their use ends.
     pub until: Until,
@@ -118,7 +118,7 @@ pub fn peak_in_order(program: &Program) -> u64 {
 #[derive(Default)]
 struct Walk {
     all: Vec<Residency>,
-    /// By address, the index of its residency.
+    /// For each address, the index of its residency.
     memories: [Spans<usize>; 2],
 }
 

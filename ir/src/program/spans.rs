@@ -6,7 +6,7 @@ use std::ops::Range;
 /// For every address, the value that was put there last, if any.
 #[derive(Clone, Debug)]
 pub struct Spans<T> {
-    /// By first address, the end and the value.
+    /// For each first address, the end and the value.
     segments: BTreeMap<u64, (u64, T)>,
 }
 

@@ -107,7 +107,7 @@ impl Checker<'_> {
         tenants
     }
 
-    /// By tenant, the tenants that take over bytes from it directly, as indices.
+    /// For each tenant, the tenants that take over bytes from it directly, as indices.
     ///
     /// If all uses of the previous tenant reach a tenant, then by induction so do the uses of every earlier one.
     fn heirs(&mut self, tenants: &[Tenant]) -> Vec<Vec<usize>> {

@@ -446,7 +446,7 @@ impl Checker<'_> {
     fn recomputed(&mut self) {
         let graph = self.graph;
         let ticks = graph.ticks();
-        // By node, the node whose chain of origins last passed through it; a node that meets its own mark is in a cycle.
+        // For each node, the node whose chain of origins last passed through it; a node that meets its own mark is in a cycle.
         let mut followed_from: Vec<Option<NodeId>> = vec![None; graph.node_capacity()];
         for &id in graph.order() {
             let mut at = id;

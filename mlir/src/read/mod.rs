@@ -78,7 +78,7 @@ struct Reader<'a> {
     updates: Vec<(NodeId, Name, Option<usize>, usize)>,
     /// Arguments that are marked as variables, with their places.
     variables: Vec<(ValueId, usize)>,
-    /// By output, the variables of which it is the new value, according to the signature.
+    /// For each output, the variables of which it is the new value, according to the signature.
     new_values: Vec<(Vec<Name>, usize)>,
 }
 

@@ -110,7 +110,7 @@ fn rules_of(graph: &Graph) -> Result<Vec<Option<Rule>>, StablehloError> {
     }
 }
 
-/// By value, the tick of its last reader; outputs are read at the end.
+/// For each value, the tick of its last reader; outputs are read at the end.
 struct LastUse(Vec<u32>);
 
 impl LastUse {
@@ -169,7 +169,7 @@ impl Output {
 struct Lowering<'g> {
     graph: &'g Graph,
     writer: Writer,
-    /// By value, its current name: a barrier gives new names.
+    /// For each value, its current name: a barrier gives new names.
     values: Vec<Option<Val>>,
     known: Known,
     results: Vec<Output>,
@@ -178,7 +178,7 @@ struct Lowering<'g> {
     places: Vec<u32>,
     /// Values that have been computed, on the device, since the last barrier.
     computed: Vec<ValueId>,
-    /// By value, whether it went through a barrier.
+    /// For each value, whether it went through a barrier.
     passed: Vec<bool>,
     /// Of the values that went through a barrier, the one that is needed longest.
     link: Option<ValueId>,

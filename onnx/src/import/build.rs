@@ -40,7 +40,7 @@ pub(super) struct Build<'a, 'm> {
     known: Constants,
     /// The node of every index of the file.
     nodes: Vec<Option<NodeId>>,
-    /// By value, the variable whose new value it is.
+    /// For each value, the variable whose new value it is.
     variables: HashMap<ValueId, ValueId>,
     ops: HashMap<(&'m str, &'m str, &'m str), KnownOp<'m>>,
     attribute_names: HashMap<&'m str, Name>,
@@ -307,7 +307,7 @@ impl<'a, 'm> Build<'a, 'm> {
 
     /// Moves inputs and initializers to the host if only copies from the host read them.
     fn place_what_travels(&mut self) {
-        // By value, whether a copy from the host reads it, and whether another node does.
+        // For each value, whether a copy from the host reads it, and whether another node does.
         let mut readers = vec![(false, false); self.graph.value_capacity()];
         for &id in self.graph.order() {
             let node = self.graph.node(id);

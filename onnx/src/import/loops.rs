@@ -16,7 +16,7 @@ pub(super) struct Simulated {
     /// Number of nodes of all iterations.
     pub(super) nodes: usize,
     carried: Vec<Option<Fact>>,
-    /// By result, the elements of the iterations.
+    /// For each result, the elements of the iterations.
     scans: Vec<Vec<Option<Fact>>>,
 }
 

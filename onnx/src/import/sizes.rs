@@ -13,7 +13,7 @@ use crate::proto::{DimValue, Dimension, GraphProto, TensorShapeProto, TypeProto,
 /// Values of names of extents, each with its origin.
 pub(super) struct Sizes<'a> {
     dims: &'a Dims,
-    /// By name, its value, and the option that gives it.
+    /// For each name, its value, and the option that gives it.
     known: BTreeMap<&'a str, (u64, String)>,
     /// Names that two options give different values.
     ambiguous: BTreeSet<&'a str>,

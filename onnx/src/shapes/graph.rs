@@ -60,7 +60,7 @@ pub fn deciding(graph: &Graph) -> Vec<ValueId> {
         let ty = graph.value(value).ty.as_tensor();
         ty.filter(|ty| ty.element_count().is_some_and(|count| count <= MOST_OF_ARGUMENT))
     };
-    // By value, the defaults that it is computed from, all of it small.
+    // For each value, the defaults that it is computed from, all of it small.
     let mut from: HashMap<ValueId, BTreeSet<ValueId>> = HashMap::new();
     let mut found = BTreeSet::new();
     for value in graph.defaults() {

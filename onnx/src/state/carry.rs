@@ -96,9 +96,9 @@ struct Plan {
     order: Vec<NodeId>,
     ticks: Vec<u32>,
     successors: Adjacency,
-    /// By node, the nodes that overwrite values that it reads.
+    /// For each node, the nodes that overwrite values that it reads.
     overwriters: HashMap<NodeId, Vec<NodeId>>,
-    /// By storage, the nodes that read it, in no order.
+    /// For each storage, the nodes that read it, in no order.
     readers: Vec<Vec<NodeId>>,
     /// Storages of variables that operators of the graph write in place.
     written: HashSet<StorageId>,
@@ -221,7 +221,7 @@ fn copy(graph: &mut Graph, storages: &Storages, moves: Vec<Move>) {
     let Uses { last, first_write, end } = Uses::of(graph, storages);
     let mut copies = Copies::new(graph);
     let moved: HashSet<StorageId> = moves.iter().map(|m| storages.storage(m.variable)).collect();
-    // By storage, the number of moves that still read its contents.
+    // For each storage, the number of moves that still read its contents.
     let mut pending: HashMap<StorageId, usize> = HashMap::new();
     let (mut from_old, mut others) = (Vec::new(), Vec::new());
     for mut one in moves {
@@ -267,9 +267,9 @@ fn copy(graph: &mut Graph, storages: &Storages, moves: Vec<Move>) {
 
 /// When storages are used.
 struct Uses {
-    /// By storage, the tick of the last node that reads or overwrites it.
+    /// For each storage, the tick of the last node that reads or overwrites it.
     last: HashMap<StorageId, u32>,
-    /// By storage, the tick of the first node that overwrites it.
+    /// For each storage, the tick of the first node that overwrites it.
     first_write: HashMap<StorageId, u32>,
     /// The tick behind the last node.
     end: u32,

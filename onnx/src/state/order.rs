@@ -15,7 +15,7 @@ pub(super) fn order(graph: &mut Graph) -> Result<(), StateError> {
     let storages = Storages::of(graph);
     let ticks = graph.ticks();
     let tick = |n: NodeId| ticks[n.as_u32() as usize];
-    // By storage, its writers in order; a value's version is the number of writers before it.
+    // For each storage, its writers in order; a value's version is the number of writers before it.
     let mut writers: BTreeMap<StorageId, Vec<NodeId>> = BTreeMap::new();
     let mut is_written = vec![false; storages.len()];
     let mut version: HashMap<ValueId, usize> = HashMap::new();

@@ -176,7 +176,7 @@ pub(super) fn lstm_grad(b: &mut Builder<'_>) -> Option<()> {
         let (h0, c0) = (layer.state(b, 4, direction)?, layer.state(b, 5, direction)?);
         let (mut dh, mut dc) = (layer.state(b, 10, direction)?, layer.state(b, 11, direction)?);
         let order = layer.order(direction);
-        // By step, the gradient of the sums before the gates' activations, and the state before the step.
+        // For each step, the gradient of the sums before the gates' activations, and the state before the step.
         let mut kept = vec![None; layer.steps as usize];
         for (place, &step) in order.iter().enumerate().rev() {
             let before = place.checked_sub(1).map(|place| order[place]);

@@ -132,7 +132,7 @@ struct Lowerer<'a> {
     storages: &'a Storages,
     places: &'a Places,
     program: Program,
-    /// By storage, its current content, and the first byte of the content that it holds.
+    /// For each storage, its current content, and the first byte of the content that it holds.
     holds: SecondaryMap<StorageId, Option<(ContentId, u64)>>,
     /// By storage of a variable that is swapped out and returns, the storage of the swap-in.
     returned: SecondaryMap<StorageId, Option<StorageId>>,

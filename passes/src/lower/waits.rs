@@ -119,7 +119,7 @@ struct Found<'a> {
     stream: Stream,
     /// The number of commands of its stream up to and including it.
     own: u32,
-    /// By stream, the number of commands that must have completed.
+    /// For each stream, the number of commands that must have completed.
     after: Clock,
 }
 

@@ -150,11 +150,11 @@ impl Presence {
 
 /// The steps that have certainly ended when each step starts.
 struct Clocks {
-    /// By step, its engine and its position in that engine's order.
+    /// For each step, its engine and its position in that engine's order.
     place: Vec<(usize, u32)>,
-    /// By step, the number of steps of each engine that have certainly ended when it starts.
+    /// For each step, the number of steps of each engine that have certainly ended when it starts.
     ended: Vec<[u32; 3]>,
-    /// By engine, its last step so far.
+    /// For each engine, its last step so far.
     last: [Option<usize>; 3],
 }
 

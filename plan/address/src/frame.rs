@@ -16,7 +16,7 @@ pub(super) struct Place {
     pub(super) mirrored: bool,
 }
 
-/// By object, its place; none if not yet assigned.
+/// For each object, its place; none if not yet assigned.
 pub(super) type Places = PrimaryMap<ObjectId, Option<Place>>;
 
 /// A plan to be placed: its activities, objects and times, and the order in which addresses are assigned.
@@ -28,9 +28,9 @@ pub(super) struct Frame {
     /// The serial order, and by act the previous one of its engine.
     pub(super) order: Vec<ActId>,
     pub(super) queue: SecondaryMap<ActId, Option<ActId>>,
-    /// By block, its first and its last position in that order.
+    /// For each block, its first and its last position in that order.
     pub(super) positions: PrimaryMap<BlockId, (u32, u32)>,
-    /// By object, the union of the positions of its blocks.
+    /// For each object, the union of the positions of its blocks.
     pub(super) extents: PrimaryMap<ObjectId, (u32, u32)>,
     /// The times of the plan without addresses, from the start and from the end.
     pub(super) early: Times,

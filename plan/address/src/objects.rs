@@ -68,7 +68,7 @@ pub(super) struct Objects {
     pub(super) all: PrimaryMap<ObjectId, Object>,
     pub(super) spans: PrimaryMap<BlockId, Span>,
     ranges: Vec<(u64, u64)>,
-    /// By act, the blocks of which it is the first act, or one of the last.
+    /// For each act, the blocks of which it is the first act, or one of the last.
     pub(super) allocated_by: Lists<ActId, BlockId>,
     pub(super) freed_by: Lists<ActId, BlockId>,
     pub(super) of_tensor: SecondaryMap<TensorId, Vec<ObjectId>>,
@@ -143,7 +143,7 @@ impl Objects {
     }
 }
 
-/// By block, the representative of the blocks joined with it.
+/// For each block, the representative of the blocks joined with it.
 fn joined(problem: &Problem, absences: &Absences, acts: &Acts) -> PrimaryMap<BlockId, BlockId> {
     let mut parent: PrimaryMap<BlockId, BlockId> = acts.block_contents.keys().collect();
     fn find(parent: &mut PrimaryMap<BlockId, BlockId>, mut block: BlockId) -> BlockId {
@@ -153,7 +153,7 @@ fn joined(problem: &Problem, absences: &Absences, acts: &Acts) -> PrimaryMap<Blo
         }
         block
     }
-    // By tensor, a block that the act holds; and a block held at the start or the end of the step: for a tensor that is given
+    // For each tensor, a block that the act holds; and a block held at the start or the end of the step: for a tensor that is given
     // and kept, both are joined, since the next step finds it at that address.
     let mut held: SecondaryMap<TensorId, Option<(ActId, BlockId)>> = SecondaryMap::new();
     let mut at_ends: SecondaryMap<TensorId, Option<BlockId>> = SecondaryMap::new();
@@ -177,7 +177,7 @@ fn joined(problem: &Problem, absences: &Absences, acts: &Acts) -> PrimaryMap<Blo
     parent
 }
 
-/// By block, its first and its last acts.
+/// For each block, its first and its last acts.
 fn acts_of_blocks(acts: &Acts) -> PrimaryMap<BlockId, (ActId, [ActId; 2])> {
     let mut spans: PrimaryMap<BlockId, (Option<ActId>, [Option<ActId>; 2])> =
         acts.block_contents.values().map(|_| Default::default()).collect();

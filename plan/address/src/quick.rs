@@ -62,7 +62,7 @@ struct Segment {
 #[derive(Default)]
 struct Gaps {
     segments: BTreeMap<u64, Segment>,
-    /// By address, the bytes of each gap.
+    /// For each address, the bytes of each gap.
     by_address: BTreeMap<u64, u64>,
     by_size: BTreeSet<(u64, u64)>,
 }

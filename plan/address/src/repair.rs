@@ -8,7 +8,7 @@ use super::objects::ObjectId;
 use super::seek::{NEVER, Price, Seeker, Taste};
 use super::timing::Timing;
 
-/// By object, the cost of removing it: higher for large objects, and for those that were hard to place before.
+/// For each object, the cost of removing it: higher for large objects, and for those that were hard to place before.
 struct Weights(PrimaryMap<ObjectId, u64>);
 
 impl Price for Weights {

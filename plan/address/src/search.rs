@@ -363,7 +363,7 @@ pub(super) fn emit(plan: Plan, frame: &Frame, placement: &Placement) -> Option<P
     Some(Placed { plan: Plan { schedule, ..plan }, spots, edges })
 }
 
-/// By tensor, whether its bytes count from the other end.
+/// For each tensor, whether its bytes count from the other end.
 fn mirrored(frame: &Frame, placement: &Placement) -> SecondaryMap<TensorId, bool> {
     let mut mirrored: SecondaryMap<TensorId, bool> = SecondaryMap::new();
     for (object, facts) in &frame.objects.all {

@@ -51,7 +51,7 @@ pub(super) struct Seeker {
     rivals: Vec<Rival>,
     /// (begin, end, other, excess): a base strictly between overlaps with the other object.
     overlaps: Vec<(i64, i64, ObjectId, u64)>,
-    /// By base, where overlaps begin and where they end, and their prices.
+    /// For each base, where overlaps begin and where they end, and their prices.
     begins: Vec<(i64, u64)>,
     ends: Vec<(i64, u64)>,
     /// Computation so far, in units of about a nanosecond.

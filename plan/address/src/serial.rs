@@ -3,7 +3,7 @@
 use cranelift_entity::{EntityRef, SecondaryMap};
 use lmsc_schedule::{Act, ActId, Acts, Instruction};
 
-/// By act, the previous one of its engine; the start and the end belong to none.
+/// For each act, the previous one of its engine; the start and the end belong to none.
 pub(super) fn queues(acts: &Acts, order: &[ActId]) -> SecondaryMap<ActId, Option<ActId>> {
     let mut before = SecondaryMap::with_capacity(acts.len());
     let mut last: [Option<ActId>; 3] = [None; 3];

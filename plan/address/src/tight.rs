@@ -97,9 +97,9 @@ fn moments(problem: &Problem, tensor: TensorId, uses: &Uses) -> Range<u64> {
 struct Ground {
     /// By tensor that is never swapped out and not always live, its address.
     addresses: SecondaryMap<TensorId, Option<u64>>,
-    /// By tensor, whether it may be swapped out.
+    /// For each tensor, whether it may be swapped out.
     leaves: SecondaryMap<TensorId, bool>,
-    /// By moment, the address above all of these tensors: see [`Problem::live_by_moment`].
+    /// For each moment, the address above all of these tensors: see [`Problem::live_by_moment`].
     heights: Vec<u64>,
     /// The smallest arena that has room.
     least: u64,
@@ -161,7 +161,7 @@ impl Ground {
     }
 }
 
-/// By moment, the bytes of workspace and of swappable tensors that must be resident.
+/// For each moment, the bytes of workspace and of swappable tensors that must be resident.
 fn touched(
     problem: &Problem,
     leaves: &SecondaryMap<TensorId, bool>,
@@ -205,9 +205,9 @@ fn rising(buffers: &[Buffer]) -> Vec<u64> {
 
 /// Free ranges of bytes, of which the lowest one that is large enough is found without a look at all of them.
 struct FreeRanges {
-    /// By address, the size of the range.
+    /// For each address, the size of the range.
     sizes: BTreeMap<u64, u64>,
-    /// By class of sizes, the addresses.
+    /// For each class of sizes, the addresses.
     classes: Vec<BTreeSet<u64>>,
 }
 
@@ -265,7 +265,7 @@ impl FreeRanges {
     }
 }
 
-/// By moment, for `moments` moments, the address above all live buffers.
+/// For each moment, for `moments` moments, the address above all live buffers.
 fn heights(buffers: &[Buffer], addresses: &[u64], moments: usize) -> Vec<u64> {
     let mut comes: Vec<(u64, u64, u64)> = buffers
         .iter()
@@ -308,13 +308,13 @@ struct Cache<'a> {
     /// The size and the address of each range between two neighbours of `by_address`, below the first from `floor` on, and above the
     /// last.
     gaps: BTreeSet<(u64, u64)>,
-    /// By tensor, its address while it is resident.
+    /// For each tensor, its address while it is resident.
     at: SecondaryMap<TensorId, Option<u64>>,
-    /// By tensor, whether the host lacks a valid copy.
+    /// For each tensor, whether the host lacks a valid copy.
     dirty: SecondaryMap<TensorId, bool>,
-    /// By tensor, its addresses, one for each time that it is allocated.
+    /// For each tensor, its addresses, one for each time that it is allocated.
     bases: SecondaryMap<TensorId, Vec<u64>>,
-    /// By tick, the address of its workspace.
+    /// For each tick, the address of its workspace.
     workspaces: Vec<u64>,
     /// The address above all live tensors that are never swapped out.
     floor: u64,

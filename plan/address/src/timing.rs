@@ -27,13 +27,13 @@ pub(super) struct Reach {
 /// Earliest times under address edges: the first user of a range of bytes waits for its last previous user.
 #[derive(Clone, Debug)]
 pub(super) struct Timing {
-    /// By act, its end, the longest time from there to the end of all, and the dependence that it waits for.
+    /// For each act, its end, the longest time from there to the end of all, and the dependence that it waits for.
     pub(super) end: PrimaryMap<ActId, u64>,
     tail: PrimaryMap<ActId, u64>,
     cause: PrimaryMap<ActId, Cause>,
-    /// By block, the end of its last act.
+    /// For each block, the end of its last act.
     pub(super) free: PrimaryMap<BlockId, u64>,
-    /// By block, the longest time from the start of its first act to the end of all.
+    /// For each block, the longest time from the start of its first act to the end of all.
     pub(super) after: PrimaryMap<BlockId, u64>,
     pub(super) reach: PrimaryMap<ObjectId, Reach>,
     pub(super) makespan: u64,

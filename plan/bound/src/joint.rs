@@ -115,7 +115,7 @@ struct Search<'a> {
 /// Facts about the operators that hold at every moment.
 struct Facts {
     producer: SecondaryMap<TensorId, Option<u32>>,
-    /// By tensor, the first tick at which it is changed in place.
+    /// For each tensor, the first tick at which it is changed in place.
     changed: SecondaryMap<TensorId, Option<u32>>,
 }
 

@@ -17,9 +17,9 @@ use super::StepPlace;
 pub(super) struct Line {
     /// The place of moment 0, counted from the start of the step.
     first: i64,
-    /// By moment, its duration.
+    /// For each moment, its duration.
     pub(super) nanos: Vec<u64>,
-    /// By moment, the bytes among those that can be absent that fit on the device nonetheless.
+    /// For each moment, the bytes among those that can be absent that fit on the device nonetheless.
     pub(super) slack: Vec<u64>,
     /// The tensors that can be absent.
     pub(super) spans: Vec<Span>,

@@ -34,7 +34,7 @@ pub fn paper(problem: &Problem, budget: u64) -> Certificate {
     }
 }
 
-/// By moment, the least time of the copies in one direction.
+/// For each moment, the least time of the copies in one direction.
 fn copies(line: &Line, way: usize) -> Vec<u64> {
     let mut bytes = vec![0i64; line.nanos.len() + 1];
     let moves = line.spans.iter().filter(|span| [span.release, span.due][way].is_some());

@@ -71,7 +71,7 @@ fn certificate(problem: &Problem, budget: u64, found: u64, proof: Proof) -> Cert
 /// By moment of a line, a lower bound on its start.
 pub(super) struct Table {
     pub(super) start: Vec<u64>,
-    /// By moment, the reason for the bound, unless it is the end of the previous moment.
+    /// For each moment, the reason for the bound, unless it is the end of the previous moment.
     pub(super) why: Vec<Option<Why>>,
 }
 
@@ -151,7 +151,7 @@ impl Table {
         // The latest release first, and the earliest due first.
         let mut released = Sorted::of(line, |span| span.release.map(Reverse));
         let mut due = Sorted::of(line, |span| span.due);
-        // By moment, the time of the operators before it.
+        // For each moment, the time of the operators before it.
         let mut computed = vec![0];
         computed.extend(line.nanos.iter().scan(0, |sum, nanos| {
             *sum += nanos;

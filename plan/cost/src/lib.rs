@@ -273,7 +273,7 @@ fn element(graph: &Graph, node: &Node) -> ElementType {
 /// A tensor of at most this number of elements can be computed before the step, or by the host beside it.
 const SMALL: u64 = 1024;
 
-/// By node, whether it does not use the device's processor: because it runs on the host, is a copy, or because its results
+/// For each node, whether it does not use the device's processor: because it runs on the host, is a copy, or because its results
 /// are small and follow from shapes, initializers and constants, so that they are known before the step.
 fn needs_no_device(graph: &Graph) -> Vec<bool> {
     let mut known = vec![false; graph.value_capacity()];

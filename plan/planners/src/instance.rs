@@ -257,7 +257,7 @@ fn dag(file: DagFile) -> Result<Problem, InstanceError> {
     Ok(problem)
 }
 
-/// By tensor, whether it is in the list.
+/// For each tensor, whether it is in the list.
 fn members(field: &'static str, list: &[usize], bytes: &[u64]) -> Result<Vec<bool>, InstanceError> {
     let mut members = vec![false; bytes.len()];
     for &tensor in list {

@@ -47,17 +47,17 @@ pub struct Acts {
     /// An order that can be executed sequentially if the absences fit: each copy out right after the last use before the
     /// absence, each copy in right before the next use.
     pub order: Vec<ActId>,
-    /// By activity, its duration in nanoseconds.
+    /// For each activity, its duration in nanoseconds.
     pub nanos: Vec<u64>,
-    /// By activity, the number of its engine.
+    /// For each activity, the number of its engine.
     pub engine: Vec<u8>,
-    /// By engine, the time of its activities together, in nanoseconds.
+    /// For each engine, the time of its activities together, in nanoseconds.
     pub engine_nanos: [u64; 3],
-    /// By activity, those that end before it starts.
+    /// For each activity, those that end before it starts.
     pub before: Lists<ActId, ActId>,
-    /// By activity, those that start after it has ended.
+    /// For each activity, those that start after it has ended.
     pub after: Lists<ActId, ActId>,
-    /// By activity, the blocks of memory that it needs.
+    /// For each activity, the blocks of memory that it needs.
     pub blocks: Lists<ActId, BlockId>,
     /// Sizes of the blocks.
     pub block_bytes: PrimaryMap<BlockId, u64>,
@@ -106,7 +106,7 @@ impl<K: EntityRef, T: Copy> Lists<K, T> {
 }
 
 impl Lists<TensorId, u32> {
-    /// By tensor, the ticks that produce or change it, ascending.
+    /// For each tensor, the ticks that produce or change it, ascending.
     pub fn of_changes(problem: &Problem) -> Lists<TensorId, u32> {
         let mut changes = Vec::with_capacity(problem.tensors.len());
         for (op, tick) in problem.ops.iter().zip(0..) {

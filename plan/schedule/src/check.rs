@@ -135,7 +135,7 @@ pub struct Held {
     pub bytes: u64,
 }
 
-/// By tensor, its pieces. They must be disjoint ranges of the bytes of swappable tensors.
+/// For each tensor, its pieces. They must be disjoint ranges of the bytes of swappable tensors.
 fn pieces(problem: &Problem, schedule: &Schedule) -> Result<SecondaryMap<TensorId, Vec<PieceId>>, Flaw> {
     let mut pieces: SecondaryMap<TensorId, Vec<PieceId>> = SecondaryMap::new();
     for (id, piece) in &schedule.pieces {
@@ -161,7 +161,7 @@ fn pieces(problem: &Problem, schedule: &Schedule) -> Result<SecondaryMap<TensorI
     }
 }
 
-/// By tick, the start and the end of its operator.
+/// For each tick, the start and the end of its operator.
 fn operators(problem: &Problem, schedule: &Schedule) -> Result<Vec<(EventTime, EventTime)>, Flaw> {
     let mut ops: Vec<(EventTime, EventTime)> = Vec::with_capacity(problem.ops.len());
     for (step, position) in schedule.steps.iter().zip(1..) {

@@ -153,17 +153,17 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// By engine, the number of steps that have certainly ended.
+/// For each engine, the number of steps that have certainly ended.
 type Known = [u32; 3];
 
 /// The steps by engine, and the steps known to have ended when each starts.
 struct Walk<'a> {
     steps: &'a [Step],
-    /// By engine, its steps.
+    /// For each engine, its steps.
     engines: [Vec<usize>; 3],
-    /// By step, its engine and its position in that engine's order.
+    /// For each step, its engine and its position in that engine's order.
     place: Vec<(usize, u32)>,
-    /// By step so far, the steps known to have ended when it starts.
+    /// For each step so far, the steps known to have ended when it starts.
     known: Vec<Known>,
     edges: Vec<Edge>,
 }
@@ -213,7 +213,7 @@ impl<'a> Walk<'a> {
         knows[engine] > position
     }
 
-    /// By engine, the last step that an earlier step has waited for.
+    /// For each engine, the last step that an earlier step has waited for.
     fn waited_for(&self, step: usize) -> impl Iterator<Item = usize> {
         let last = |(steps, known): (&Vec<usize>, u32)| known.checked_sub(1).map(|last| steps[last as usize]);
         self.engines.iter().zip(self.known[step]).filter_map(last)
@@ -258,7 +258,7 @@ struct Block {
     stays: bool,
 }
 
-/// By step, the steps that produce its data, without the operators before an operator.
+/// For each step, the steps that produce its data, without the operators before an operator.
 pub(super) fn data(problem: &Problem, schedule: &Schedule) -> Vec<Vec<usize>> {
     Needs::of(problem, schedule).data
 }
@@ -267,9 +267,9 @@ pub(super) fn data(problem: &Problem, schedule: &Schedule) -> Vec<Vec<usize>> {
 struct Needs {
     /// By allocation.
     blocks: Vec<Block>,
-    /// By step, the steps that produce its data, without the operators before an operator.
+    /// For each step, the steps that produce its data, without the operators before an operator.
     data: Vec<Vec<usize>>,
-    /// By copy in, the last operator that used the bytes before.
+    /// For each copy in, the last operator that used the bytes before.
     last_use: Vec<Option<usize>>,
 }
 

@@ -127,7 +127,7 @@ fn by_end_descending(acts: &Acts, order: &[ActId], times: &Times) -> Vec<ActId> 
 /// engine must ascend in the order, as those of a simulation of it do, so that three sorted lists are merged.
 fn sorted(acts: &Acts, order: &[ActId], time: &[u64]) -> Vec<ActId> {
     let [first, between @ .., last] = order else { return order.to_vec() };
-    // By engine, the times and positions of its activities, with a sentinel at the end.
+    // For each engine, the times and positions of its activities, with a sentinel at the end.
     let mut engines: [Vec<(u64, u32)>; 3] = Default::default();
     engines[0].reserve(order.len());
     for (place, act) in between.iter().enumerate() {

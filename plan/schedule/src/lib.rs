@@ -93,7 +93,7 @@ impl Piece {
 pub struct Absences {
     /// Disjoint ranges of tensors. A tensor that is never swapped has none.
     pub pieces: PrimaryMap<PieceId, Piece>,
-    /// By piece, its windows: disjoint, sorted by [`Window::until`], so that a window that wraps comes first.
+    /// For each piece, its windows: disjoint, sorted by [`Window::until`], so that a window that wraps comes first.
     pub windows: SecondaryMap<PieceId, Vec<Window>>,
 }
 
@@ -116,7 +116,7 @@ impl Absences {
         }
     }
 
-    /// By moment, the live bytes: see [`Problem::live_by_moment`].
+    /// For each moment, the live bytes: see [`Problem::live_by_moment`].
     pub fn live_by_moment(&self, problem: &Problem) -> Vec<u64> {
         let mut live = problem.live_by_moment(&problem.uses());
         let mut away = vec![0i64; live.len() + 1];
@@ -182,7 +182,7 @@ impl Schedule {
         self.steps.iter().map(|step| step.end).max().unwrap_or(0)
     }
 
-    /// By tick, the nanoseconds from the start of its operator to the start of the next one; the first interval begins with
+    /// For each tick, the nanoseconds from the start of its operator to the start of the next one; the first interval begins with
     /// the step, the last ends with it.
     pub fn pace(&self) -> Vec<u64> {
         let of_operators = self.steps.iter().filter(|step| matches!(step.instruction, Instruction::Op(_)));

@@ -49,23 +49,23 @@ struct List<'a> {
     acts: &'a Acts,
     absences: &'a Absences,
     budget: u64,
-    /// By kind, the activities not yet placed, the next one last, each with the number of copies out before it in the serial
+    /// For each kind, the activities not yet placed, the next one last, each with the number of copies out before it in the serial
     /// order.
     queues: [Vec<(ActId, usize)>; 3],
     /// Number of copies out placed.
     outs: usize,
-    /// By moment, the bytes resident then less the budget: see [`Problem::live_by_moment`].
+    /// For each moment, the bytes resident then less the budget: see [`Problem::live_by_moment`].
     excess: SegmentTree,
-    /// By act, its end, once it is placed.
+    /// For each act, its end, once it is placed.
     ends: Vec<Option<u64>>,
     left: PrimaryMap<BlockId, u32>,
     block_ends: SecondaryMap<BlockId, u64>,
-    /// By time, the bytes that become free.
+    /// The bytes that become free at each time.
     frees: BTreeMap<u64, u64>,
     used: u64,
     last_allocation: u64,
     engines: [u64; 3],
-    /// By piece, the number of its copies in that are placed.
+    /// For each piece, the number of its copies in that are placed.
     came: SecondaryMap<super::PieceId, usize>,
 }
 

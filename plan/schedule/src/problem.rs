@@ -283,7 +283,7 @@ impl Problem {
         first..end
     }
 
-    /// By tick, the bytes that are live while its operator runs if nothing is swapped out: tensors and workspace.
+    /// For each tick, the bytes that are live while its operator runs if nothing is swapped out: tensors and workspace.
     pub fn live_bytes(&self) -> Vec<u64> {
         self.live_bytes_of(&self.uses())
     }
@@ -304,7 +304,7 @@ impl Problem {
         sums.collect()
     }
 
-    /// By moment, the bytes that are live if nothing is swapped out.
+    /// For each moment, the bytes that are live if nothing is swapped out.
     ///
     /// Moment 0 is before the first operator, with all given tensors; moment `t + 1` is while the operator of tick `t` runs;
     /// the last moment is after all operators, with all kept tensors.
@@ -316,7 +316,7 @@ impl Problem {
         [start].into_iter().chain(self.live_bytes_of(uses)).chain([end]).collect()
     }
 
-    /// By tick, the bytes that its operator cannot do without: the bytes outside all windows, and its workspace.
+    /// For each tick, the bytes that its operator cannot do without: the bytes outside all windows, and its workspace.
     ///
     /// The bytes needed before the first operator count at the first tick, those needed after the last one at the last tick.
     pub fn needed_bytes(&self) -> Vec<u64> {
@@ -342,7 +342,7 @@ impl Problem {
         (tick as u32, needed[most])
     }
 
-    /// By moment, the live bytes outside all windows.
+    /// For each moment, the live bytes outside all windows.
     pub fn needed_by_moment(&self, live: &[u64], windows: &[Window]) -> Vec<u64> {
         let mut needed = live.to_vec();
         let mut covered = vec![0i64; needed.len() + 1];

@@ -37,7 +37,7 @@ pub struct Replay<'a> {
     schedule: &'a Schedule,
     /// By engine (compute, out, in), its steps in their order.
     engines: [Vec<usize>; 3],
-    /// By step, the steps that it waits for, besides the previous one of its engine.
+    /// For each step, the steps that it waits for, besides the previous one of its engine.
     before: Vec<Vec<usize>>,
 }
 
@@ -154,7 +154,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// By step, its work: a hundred units for each nanosecond of its undisturbed duration.
+    /// For each step, its work: a hundred units for each nanosecond of its undisturbed duration.
     fn work(&self, noise: Noise, seed: u64) -> Vec<u128> {
         let mut rng = Rng::new(seed);
         let percent = noise.operators_percent.min(100) as usize;

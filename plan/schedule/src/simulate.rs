@@ -113,7 +113,7 @@ impl Simulator {
         self.memory.clear();
         let waits = if way == Direction::Forward { &acts.before } else { &acts.after };
         let mut free_at = [0u64; 3];
-        // By engine, the time of its activities that have not run yet.
+        // For each engine, the time of its activities that have not run yet.
         let mut left = acts.engine_nanos;
         for &act in order {
             let engine = acts.engine[act.index()];
@@ -262,7 +262,7 @@ impl Memory {
 /// The times at which bytes become free, and how many then.
 #[derive(Debug, Default)]
 struct Frees {
-    /// By engine, ascending. Since an engine's activities end one after another, nearly all frees come last in their queue.
+    /// Lists for each engine, ascending. Since an engine's activities end one after another, nearly all frees come last in their queue.
     of_engine: [VecDeque<(u64, u64)>; 3],
 }
 

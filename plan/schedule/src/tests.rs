@@ -76,7 +76,7 @@ fn the_checked_peak_is_that_of_the_simulated_blocks() {
         let mut simulator = Simulator::default();
         let (order, times) =
             justify(&mut simulator, &acts, &acts.order, budget, JUSTIFICATION_ROUNDS).unwrap();
-        // By block, when and at which position in the order it is allocated and freed.
+        // For each block, when and at which position in the order it is allocated and freed.
         let mut blocks: PrimaryMap<_, _> =
             acts.block_bytes.values().map(|&bytes| ((u64::MAX, usize::MAX), (0, 0), bytes)).collect();
         for (position, &act) in order.iter().enumerate() {

@@ -14,13 +14,13 @@ pub(super) const IN: usize = 2;
 pub(super) struct Lines {
     /// The nodes of each line, in the order.
     pub(super) nodes: [Vec<NodeId>; 3],
-    /// By node, its line.
+    /// For each node, its line.
     line: Vec<u8>,
-    /// By node, its position in its line.
+    /// For each node, its position in its line.
     position: Vec<u32>,
-    /// By node, the number of nodes of each line that have certainly completed when it starts.
+    /// For each node, the number of nodes of each line that have certainly completed when it starts.
     done: Vec<[u32; 3]>,
-    /// By node, the position of the first computing node that certainly starts after it has completed.
+    /// For each node, the position of the first computing node that certainly starts after it has completed.
     next: Vec<u32>,
 }
 

@@ -21,11 +21,11 @@ use lines::{COMPUTE, Lines};
 pub struct MemoryTimeline {
     /// The storages.
     pub storages: Storages,
-    /// By storage, the half-open range of ticks during which it may be live.
+    /// For each storage, the half-open range of ticks during which it may be live.
     pub live: Vec<Range<u32>>,
     /// Device bytes that are resident throughout: graph inputs and initializers, including variables, that are not swapped.
     pub resident: Bytes,
-    /// By tick, the most device bytes beyond [`MemoryTimeline::resident`] while the node of that tick computes; for a copy, those
+    /// For each tick, the most device bytes beyond [`MemoryTimeline::resident`] while the node of that tick computes; for a copy, those
     /// between the adjacent computing nodes.
     pub transient: Vec<Bytes>,
     /// The most host bytes at once of swapped values, and of variables that are on the host between steps.
@@ -86,7 +86,7 @@ fn running_sums(deltas: &[i128]) -> impl Iterator<Item = Bytes> + '_ {
     })
 }
 
-/// By storage, the half-open range of ticks during which it may be live: from the first tick at which it may be written to
+/// For each storage, the half-open range of ticks during which it may be live: from the first tick at which it may be written to
 /// after the last at which it may be read. Inputs, initializers and outputs belong to the caller and live from the start, or
 /// to the end; a variable that is swapped out and in has two storages.
 fn live_ranges(graph: &Graph, storages: &Storages, lines: &Lines) -> Vec<Range<u32>> {

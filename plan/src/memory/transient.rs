@@ -19,7 +19,7 @@ struct Block {
     free: Option<(u32, u32)>,
 }
 
-/// By tick, device bytes beyond the resident ones: while the node of that tick computes, or, for a copy, at most between the
+/// For each tick, device bytes beyond the resident ones: while the node of that tick computes, or, for a copy, at most between the
 /// adjacent computing nodes.
 pub(super) fn transient(
     graph: &Graph,
@@ -108,7 +108,7 @@ struct Sweep<'a> {
     base: i64,
     /// Number of nodes that have computed.
     computed: u32,
-    /// By line, the number of copies that have certainly completed.
+    /// For each line, the number of copies that have certainly completed.
     copied: [u32; 3],
     /// Number of swap-ins that may have started.
     may_start: u32,

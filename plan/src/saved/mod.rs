@@ -36,7 +36,7 @@ pub struct Saved {
 
 /// The handling of a plan whose steps take other times than those of the problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Times {
+pub enum Durations {
     /// It is refused.
     AsSaved,
     /// Its steps take the times of the problem. They keep their order, and wait for what they waited for.
@@ -218,7 +218,7 @@ impl About {
 
     /// # Errors
     /// [`SavedError::Differs`] with the first number that differs.
-    fn is(self, here: About, target: Option<&str>, times: Times) -> Result<(), SavedError> {
+    fn is(self, here: About, target: Option<&str>, times: Durations) -> Result<(), SavedError> {
         let model = "another model";
         let target = &format!("another target or profile{}", made_for(target));
         let numbers = [
@@ -228,7 +228,8 @@ impl About {
             (target, "bytes of workspaces", self.workspace_bytes, here.workspace_bytes),
             (target, "ns of computing", self.compute_ns, here.compute_ns),
         ];
-        let numbers = numbers.into_iter().filter(|(whose, ..)| times == Times::AsSaved || *whose != target);
+        let numbers =
+            numbers.into_iter().filter(|(whose, ..)| times == Durations::AsSaved || *whose != target);
         let differs = numbers.into_iter().find(|(_, _, saved, here)| saved != here);
         differs.map_or(Ok(()), |(whose, what, saved, here)| {
             Err(SavedError::Differs { whose: whose.to_owned(), what, saved, here })
@@ -283,7 +284,12 @@ impl Saved {
     ///
     /// # Errors
     /// [`SavedError`] if the text is no plan of the problem, or a plan that is not valid within its budget.
-    pub fn parse(text: &str, problem: &Problem, alignment: u64, times: Times) -> Result<Saved, SavedError> {
+    pub fn parse(
+        text: &str,
+        problem: &Problem,
+        alignment: u64,
+        times: Durations,
+    ) -> Result<Saved, SavedError> {
         format(text, "plan", FORMAT)?;
         let file: File = json(text, "plan")?;
         let about = About::of(problem);
@@ -310,7 +316,7 @@ impl Saved {
     ///
     /// # Errors
     /// [`SavedError`].
-    pub fn answer(text: &str, question: &Question<'_>, times: Times) -> Result<Saved, SavedError> {
+    pub fn answer(text: &str, question: &Question<'_>, times: Durations) -> Result<Saved, SavedError> {
         let Question { request, host_bytes, .. } = *question;
         let saved = if schedule::is_schedule(text) {
             let (planned, saved_nanos) = schedule::parse_timed(text, &request, times)?;
@@ -340,13 +346,16 @@ fn checked(
     spots: Vec<Spot>,
     space: Space,
     request: &Request,
-    times: Times,
+    times: Durations,
 ) -> Result<Planned, SavedError> {
     let budget = request.budget;
     plan.problem.check().map_err(SavedError::flaw)?;
     let is_other = || matches!(check(&plan.problem, &plan.schedule, budget), Err(Flaw::Duration { .. }));
-    let (plan, given) =
-        if times == Times::Anew && is_other() { retimed(plan, given, space, budget)? } else { (plan, given) };
+    let (plan, given) = if times == Durations::Anew && is_other() {
+        retimed(plan, given, space, budget)?
+    } else {
+        (plan, given)
+    };
     let peak = check(&plan.problem, &plan.schedule, budget).map_err(|flaw| match flaw {
         Flaw::Duration { .. } => SavedError::Times { made_for: String::new(), what: flaw.to_string() },
         other => SavedError::flaw(other),

@@ -12,7 +12,7 @@ use lmsc_schedule::{Edge, Instruction, Plan, Request};
 use serde::{Deserialize, Serialize};
 
 use super::file::{Does, OpFile, PlanFile, SpotFile, StepFile, known};
-use super::{Head, SavedError, Times, checked, format, json};
+use super::{Durations, Head, SavedError, checked, format, json};
 use crate::service::{Planned, Space};
 
 /// The name of the format.
@@ -141,11 +141,15 @@ pub(super) fn head(text: &str) -> Result<Head, SavedError> {
 /// # Errors
 /// [`SavedError`].
 pub fn parse(text: &str, request: &Request) -> Result<Planned, SavedError> {
-    parse_timed(text, request, Times::AsSaved).map(|(planned, _)| planned)
+    parse_timed(text, request, Durations::AsSaved).map(|(planned, _)| planned)
 }
 
 /// As [`parse`]; with the makespan in the text.
-pub(super) fn parse_timed(text: &str, request: &Request, times: Times) -> Result<(Planned, u64), SavedError> {
+pub(super) fn parse_timed(
+    text: &str,
+    request: &Request,
+    times: Durations,
+) -> Result<(Planned, u64), SavedError> {
     format(text, "schedule", FORMAT)?;
     let file: File = json(text, "schedule")?;
     let space = if file.spots.is_some() { Space::Arena } else { Space::Counted };
@@ -181,7 +185,7 @@ impl File {
         let mut numbers: BTreeMap<(u32, u64, u64), u32> = BTreeMap::new();
         let mut pieces: Vec<(u32, u64, u64)> = Vec::new();
         let mut steps = Vec::with_capacity(self.steps.len());
-        // By step, its operator.
+        // For each step, its operator.
         let mut ticks: Vec<Option<u32>> = Vec::with_capacity(self.steps.len());
         let mut next = 0;
         for step in &self.steps {

@@ -43,7 +43,7 @@ fn written_plans_read_back_equal() {
         for space in SPACES {
             let Some((problem, saved)) = saved(seed, space) else { continue };
             let text = saved.to_json();
-            let again = Saved::parse(&text, &problem, 256, Times::AsSaved)
+            let again = Saved::parse(&text, &problem, 256, Durations::AsSaved)
                 .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
             assert_eq!(again.to_json(), text, "seed {seed}");
             assert_eq!(again.planned.peak, saved.planned.peak, "seed {seed}");
@@ -61,7 +61,7 @@ fn a_plan_of_another_problem_is_refused() {
     let mut refused = 0;
     for seed in 1000..1100 {
         let other = problem_of(seed);
-        refused += usize::from(Saved::parse(&text, &other, 256, Times::AsSaved).is_err());
+        refused += usize::from(Saved::parse(&text, &other, 256, Durations::AsSaved).is_err());
     }
     assert_eq!(refused, 100);
 }
@@ -79,7 +79,7 @@ fn damaged_plans_are_refused_or_valid() {
         for _ in 0..20 {
             let mut damaged = text.clone().into_bytes();
             damaged[digits[random.below(digits.len())]] = b'0' + random.below(10) as u8;
-            match Saved::parse(&String::from_utf8(damaged).unwrap(), &problem, 256, Times::AsSaved) {
+            match Saved::parse(&String::from_utf8(damaged).unwrap(), &problem, 256, Durations::AsSaved) {
                 Ok(saved) => {
                     let Planned { plan, .. } = &saved.planned;
                     check(&plan.problem, &plan.schedule, saved.head.budget.unwrap()).unwrap();
@@ -112,7 +112,7 @@ fn plans_with_damaged_lists_are_refused_or_valid() {
                     1 => list.insert(other, list[one].clone()),
                     _ => list.swap(one, other),
                 }
-                match Saved::parse(&damaged.to_string(), &problem, 256, Times::AsSaved) {
+                match Saved::parse(&damaged.to_string(), &problem, 256, Durations::AsSaved) {
                     Ok(Saved { head, planned, .. }) => {
                         check(&planned.plan.problem, &planned.plan.schedule, head.budget.unwrap()).unwrap();
                         read += 1;
@@ -135,7 +135,8 @@ fn missing_edges_are_found_again() {
             let mut text: serde_json::Value = serde_json::from_str(&saved.to_json()).unwrap();
             let edges = text["edges"].take();
             text["edges"] = serde_json::json!([]);
-            let found = Saved::parse(&text.to_string(), &problem, 256, Times::AsSaved).unwrap().planned.edges;
+            let found =
+                Saved::parse(&text.to_string(), &problem, 256, Durations::AsSaved).unwrap().planned.edges;
             assert_eq!(found.is_empty(), edges.as_array().is_none_or(Vec::is_empty), "seed {seed}");
             completed += usize::from(!found.is_empty());
         }
@@ -152,7 +153,7 @@ fn an_operator_that_may_not_run_again_is_found() {
         let again = origins.iter().enumerate().find(|(at, op)| origins[..*at].contains(op));
         let Some((_, &again)) = again else { continue };
         problem.ops[again as usize].recomputable = false;
-        let refused = Saved::parse(&saved.to_json(), &problem, 256, Times::AsSaved).unwrap_err();
+        let refused = Saved::parse(&saved.to_json(), &problem, 256, Durations::AsSaved).unwrap_err();
         assert!(matches!(refused, SavedError::Again(op) if op == again), "{refused}");
         found += 1;
     }
@@ -163,7 +164,7 @@ fn an_operator_that_may_not_run_again_is_found() {
 fn a_plan_for_other_times_says_for_which_target() {
     let (mut problem, saved) = (0..).find_map(|seed| saved(seed, Space::Arena)).unwrap();
     let refused = |problem: &Problem| {
-        Saved::parse(&saved.to_json(), problem, 256, Times::AsSaved).unwrap_err().to_string()
+        Saved::parse(&saved.to_json(), problem, 256, Durations::AsSaved).unwrap_err().to_string()
     };
     // The sum is the same, but not the parts.
     let (one, other) = (problem.ops[0].nanos, problem.ops[1].nanos);
@@ -180,20 +181,20 @@ fn a_plan_takes_the_times_of_another_target_where_asked() {
         for space in [Space::Counted, Space::Arena] {
             let Some((problem, saved)) = saved(seed, space) else { continue };
             let text = saved.to_json();
-            let same = Saved::parse(&text, &problem, 256, Times::Anew).unwrap();
+            let same = Saved::parse(&text, &problem, 256, Durations::Anew).unwrap();
             assert_eq!(same.planned.plan.schedule.steps, saved.planned.plan.schedule.steps);
             let mut other = problem.clone();
             for (number, op) in (0u64..).zip(&mut other.ops) {
                 op.nanos = op.nanos * (1 + (number + seed) % 5) / 2;
             }
             other.link.in_bytes_per_second *= 2;
-            let found =
-                Saved::parse(&text, &other, 256, Times::Anew).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            let found = Saved::parse(&text, &other, 256, Durations::Anew)
+                .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
             assert_eq!(found.saved_nanos, saved.planned.nanos());
             assert!(found.planned.peak <= saved.head.budget.unwrap());
             // As a plan of the other times it is valid without a change.
             let again = Saved { about: About::of(&other), ..found };
-            Saved::parse(&again.to_json(), &other, 256, Times::AsSaved).unwrap();
+            Saved::parse(&again.to_json(), &other, 256, Durations::AsSaved).unwrap();
             retimed += 1;
             faster += usize::from(again.planned.nanos() < again.saved_nanos);
         }

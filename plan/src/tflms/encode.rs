@@ -20,7 +20,7 @@ use lmsc_ir::Graph;
 use super::absence::{Candidate, Candidates};
 use super::{Analysis, moments};
 
-/// By candidate, whether it is encoded: of the chosen ones, the largest first, those whose encoding and decodings, together
+/// For each candidate, whether it is encoded: of the chosen ones, the largest first, those whose encoding and decodings, together
 /// with the other bytes in use, stay within `limit` bytes and do not raise the peak.
 pub(super) fn choose(
     analysis: &Analysis<'_>,

@@ -319,16 +319,16 @@ pub struct Analysis<'a> {
     pub graph: &'a Graph,
     /// Its phases, with `optimizer_scopes` applied.
     pub phases: Phases,
-    /// By node, its level γ.
+    /// For each node, its level γ.
     pub levels: Vec<u32>,
-    /// By node, the highest level that the order has reached when it runs. A node that could run early but runs late has the
+    /// For each node, the highest level that the order has reached when it runs. A node that could run early but runs late has the
     /// depth of its neighbours: distances between uses are counted in depths, because the nodes between them in the order
     /// determine how long a tensor stays in memory.
     pub depths: Vec<u32>,
     /// The tick of the deepest forward node, after which the order goes back. Earlier nodes of any phase trigger nothing, such
     /// as a shape that only gradients need.
     pub turn: u32,
-    /// By node, its tick.
+    /// For each node, its tick.
     pub ticks: Vec<u32>,
     /// The nodes that start after each node.
     pub successors: Adjacency,
@@ -337,22 +337,22 @@ pub struct Analysis<'a> {
     /// Its storages, their live ranges and the bytes at every tick.
     pub memory: MemoryTimeline,
     reads: Reads,
-    /// By node, its rank in a breadth-first walk from the starting nodes; `u32::MAX` if the walk does not reach it.
+    /// For each node, its rank in a breadth-first walk from the starting nodes; `u32::MAX` if the walk does not reach it.
     rank: Vec<u32>,
-    /// By storage, the node whose subgraph reads it.
+    /// For each storage, the node whose subgraph reads it.
     captured: Vec<Option<NodeId>>,
-    /// By storage, whether it is returned to the caller.
+    /// For each storage, whether it is returned to the caller.
     is_output: Vec<bool>,
-    /// By storage, whether the step writes it.
+    /// For each storage, whether the step writes it.
     is_variable: Vec<bool>,
-    /// By node, whether it is a view of a forward node's result: it moves if all its readers read a copy.
+    /// For each node, whether it is a view of a forward node's result: it moves if all its readers read a copy.
     may_move: Vec<bool>,
-    /// By tick, transient bytes if every view that may move were right before its last reader: its other operands, such as
+    /// For each tick, transient bytes if every view that may move were right before its last reader: its other operands, such as
     /// its shape, wait for it.
     transient: Vec<i64>,
-    /// By tick, the node's workspace: part of the transient bytes.
+    /// For each tick, the node's workspace: part of the transient bytes.
     workspace: Vec<Bytes>,
-    /// By tick, the transient bytes still in use when the next node starts.
+    /// For each tick, the transient bytes still in use when the next node starts.
     between: Vec<i64>,
 }
 
@@ -407,7 +407,7 @@ impl<'a> Analysis<'a> {
     /// Counts the other operands of views for as long as the views may need them.
     fn wait_for_views(&mut self) {
         let MemoryTimeline { storages, live, .. } = &self.memory;
-        // By value, the tick of its last reader, directly or through views.
+        // For each value, the tick of its last reader, directly or through views.
         let mut last = vec![0; self.graph.value_capacity()];
         let mut ends: Vec<u32> = live.iter().map(|range| range.end).collect();
         for &id in self.graph.order().iter().rev() {
@@ -490,7 +490,7 @@ fn may_move(graph: &Graph, phases: &Phases, storages: &Storages) -> Vec<bool> {
 /// For every storage the nodes and operand positions that read its bytes, in execution order, in one contiguous list. A view
 /// operator reads none, unless nothing reads the view.
 struct Reads {
-    /// By storage, the start of its list; it ends where the next one begins.
+    /// For each storage, the start of its list; it ends where the next one begins.
     begins: Vec<u32>,
     entries: Vec<(NodeId, usize)>,
 }

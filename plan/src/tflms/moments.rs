@@ -3,7 +3,7 @@
 use super::Analysis;
 use super::absence::Candidate;
 
-/// By tick, transient bytes with the chosen storages swapped out as long as possible.
+/// For each tick, transient bytes with the chosen storages swapped out as long as possible.
 pub(super) fn ideal<'c>(analysis: &Analysis<'_>, chosen: impl Iterator<Item = &'c Candidate>) -> Vec<i64> {
     let transient = &analysis.transient;
     let mut deltas = vec![0i64; transient.len() + 1];
@@ -31,7 +31,7 @@ pub(super) fn before(tick: u32) -> usize {
     (2 * tick as usize).saturating_sub(1)
 }
 
-/// By moment, transient bytes with these storages swapped out as long as possible. Encoded storages have `true`: all
+/// For each moment, transient bytes with these storages swapped out as long as possible. Encoded storages have `true`: all
 /// encodings and decodings between two nodes are counted there together.
 pub(super) fn moments<'c>(
     analysis: &Analysis<'_>,

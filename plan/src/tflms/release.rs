@@ -75,7 +75,7 @@ enum Between {
     Decoding(usize, usize),
 }
 
-/// By moment, the computations and copies of the swaps.
+/// For each moment, the computations and copies of the swaps.
 struct Timeline {
     between: BTreeMap<usize, Vec<Between>>,
     /// The swap-outs that may be complete from there on.

@@ -27,7 +27,7 @@ pub(super) struct Wanted {
 pub(super) struct Search<'a, 'g> {
     analysis: &'a Analysis<'g>,
     bounds: Bounds,
-    /// By storage and target, the result within the bounds. Parameters that differ otherwise reuse it.
+    /// For each storage and target, the result within the bounds. Parameters that differ otherwise reuse it.
     found: HashMap<(StorageId, NodeId), Option<NodeId>>,
     /// The walk that visited a node last. Two walks are active at once: down from the source, and back from the target.
     down: Marks,

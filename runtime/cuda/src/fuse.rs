@@ -175,7 +175,7 @@ pub(super) struct Fused {
 /// A launch of a run.
 struct Member<'a> {
     one: &'a One<'a>,
-    /// By result, the last command that reads it; none if commands of other streams read it too.
+    /// For each result, the last command that reads it; none if commands of other streams read it too.
     read_until: Vec<Option<u32>>,
     /// Operands that no other launch of the run has written.
     loads: Vec<Use>,
@@ -287,11 +287,11 @@ struct Loop<'a> {
     /// Loads, which stand before the loop's computation.
     loads: String,
     body: String,
-    /// By address and width, the current value as a register and its type.
+    /// For each address and width, the current value as a register and its type.
     current: BTreeMap<(u64, u64), (usize, &'a str)>,
-    /// By address, type and the words of their reach, registers of other values that were read.
+    /// For each address, type and the words of their reach, registers of other values that were read.
     read: BTreeMap<(u64, &'a str, &'a [u64]), usize>,
-    /// By address, results as a register and its type, and whether they are written to memory.
+    /// For each address, results as a register and its type, and whether they are written to memory.
     written: BTreeMap<u64, (usize, &'a str, bool)>,
     /// By divisors, the name of an element's channel.
     channels: BTreeMap<&'a [u64], String>,

@@ -149,9 +149,9 @@ pub struct Each {
     /// The type of the parameters, if they and the operands' first elements are combined into one value before the loop over
     /// elements.
     pub made_of: Option<&'static str>,
-    /// By operand, the type of its elements, and which of them is read.
+    /// For each operand, the type of its elements, and which of them is read.
     pub operands: Vec<(&'static str, Indexing)>,
-    /// By result, the type of its elements.
+    /// For each result, the type of its elements.
     pub results: Vec<&'static str>,
 }
 

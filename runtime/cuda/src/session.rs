@@ -145,7 +145,7 @@ impl Libraries {
     }
 }
 
-/// The calls of a step, and who does them.
+/// The calls of a step, each by a library or an own kernel.
 struct Calls {
     /// By command of the compute stream.
     by_command: Vec<Vec<Work>>,
@@ -166,7 +166,7 @@ struct Fusion {
 
 /// The events of a program.
 struct Events {
-    /// By stream and command, the events that other commands wait for: two, for alternate steps.
+    /// For each stream and command, the events that other commands wait for: two, for alternate steps.
     of_commands: [Vec<Option<[Event; 2]>>; 3],
     /// When the steps began, for the last three.
     turns: [Event; 3],
@@ -240,7 +240,7 @@ impl Drop for CudaSession {
 pub(super) struct Places<'a> {
     program: &'a Program,
     recipes: &'a [Option<Recipe>],
-    /// By command, where the constants of its recipe are.
+    /// For each command, where the constants of its recipe are.
     of_recipes: Vec<u64>,
     of_known: BTreeMap<ContentId, u64>,
     constants: u64,
@@ -536,7 +536,7 @@ impl Located<'_> {
 }
 
 impl Calls {
-    /// Chooses who does each call, the libraries or own kernels, and resolves its addresses.
+    /// Chooses a library or an own kernel for each call, and resolves its addresses.
     fn new(
         places: &Places<'_>,
         libraries: &mut Libraries,

@@ -1011,7 +1011,7 @@ fn bits_do_not_depend_on_addresses() {
     }
 }
 
-/// A convolution of a float image with so many channels of weights, as calls.
+/// The calls of a convolution of a float image with weights of these extents.
 fn convolution(image: &[u64], weights: &[u64], positions: &[u64], attributes: &str, bias: bool) -> Vec<Call> {
     let mut given = vec![floats(image, 1), floats(weights, 2)];
     given.extend(bias.then(|| floats(&weights[..1], 3)));

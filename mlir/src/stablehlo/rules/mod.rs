@@ -20,9 +20,9 @@ pub(super) struct Cx<'a> {
     pub(super) version: i64,
     pub(super) w: &'a mut Writer,
     pub(super) operands: Vec<Option<Val>>,
-    /// By operand, its elements if they follow from extents and constants.
+    /// For each operand, its elements if they follow from extents and constants.
     pub(super) known: Vec<Option<Vec<i64>>>,
-    /// By result, its type if it is used.
+    /// For each result, its type if it is used.
     pub(super) types: Vec<Option<TensorType>>,
     /// The sources of a random node: its seed, and the function's arguments with the run's seed and the number of the step.
     pub(super) seed: u64,

@@ -10,11 +10,11 @@ use super::{Buffer, Layout, Sections};
 /// Facts about buffers for pairwise comparison.
 pub(super) struct Field<'a> {
     buffers: &'a [Buffer],
-    /// By buffer, the start of its list of neighbours; one more at the end.
+    /// For each buffer, the start of its list of neighbours; one more at the end.
     starts: Vec<u32>,
     /// Buffers that are live at the same time, some of them listed twice.
     neighbours: Vec<u32>,
-    /// By buffer, the load of the fullest section in which it is live, the length of its lifetime, and bytes times length.
+    /// For each buffer, the load of the fullest section in which it is live, the length of its lifetime, and bytes times length.
     total: Vec<u64>,
     length: Vec<u64>,
     area: Vec<u128>,

@@ -17,7 +17,7 @@ const MOST: u64 = 1 << 62;
 /// Buffers with their names in the file.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// By buffer, its `id`.
+    /// For each buffer, its `id`.
     pub ids: Vec<String>,
     /// The buffers, in the file's order.
     pub buffers: Vec<Buffer>,

@@ -5,7 +5,7 @@ use super::{Buffer, Layout};
 /// Buffers that are always live: they are placed at the bottom, one on top of the other. In any layout, such a buffer can be
 /// moved to the bottom and the buffers below it up by its bytes, so nothing is lost, and the rest is a smaller problem.
 pub(super) struct Ground {
-    /// By buffer, its address if it is one of them.
+    /// For each buffer, its address if it is one of them.
     addresses: Vec<Option<u64>>,
     pub(super) bytes: u64,
 }

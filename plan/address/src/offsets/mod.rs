@@ -78,7 +78,7 @@ impl Buffer {
 /// The addresses of buffers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// By buffer, its address.
+    /// For each buffer, its address.
     pub addresses: Vec<u64>,
     /// The address after the last byte of all.
     pub bytes: u64,

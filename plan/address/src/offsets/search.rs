@@ -129,26 +129,26 @@ pub(super) fn search(all: &[Block], load: &[u64], capacity: u64, mut steps: u64)
 
 struct Search {
     blocks: Vec<Block>,
-    /// By buffer, the buffers that are live at the same time.
+    /// For each buffer, the buffers that are live at the same time.
     neighbours: Vec<Vec<u32>>,
-    /// By buffer, the previous identical one, if there is one: they are interchangeable, so that one is placed first.
+    /// For each buffer, the previous identical one, if there is one: they are interchangeable, so that one is placed first.
     twin: Vec<Option<u32>>,
     capacity: u64,
     rule: Rule,
     placed: Vec<bool>,
-    /// By buffer, the lowest address that the placed ones leave free; its address, once it is placed.
+    /// For each buffer, the lowest address that the placed ones leave free; its address, once it is placed.
     low: Vec<u64>,
-    /// By buffer, whether another must lift it above that address.
+    /// For each buffer, whether another must lift it above that address.
     lifts: Vec<bool>,
-    /// By buffer, the lowest address that is still possible.
+    /// For each buffer, the lowest address that is still possible.
     least: Vec<u64>,
-    /// By section, a lower bound on the end of the unplaced buffers.
+    /// For each section, a lower bound on the end of the unplaced buffers.
     top: Vec<u64>,
-    /// By section, the unplaced bytes.
+    /// For each section, the unplaced bytes.
     left: Vec<u64>,
-    /// By section, the number of unplaced buffers that are also live in the previous one.
+    /// For each section, the number of unplaced buffers that are also live in the previous one.
     crossing: Vec<u32>,
-    /// By section, the number of overflows.
+    /// For each section, the number of overflows.
     conflicts: Vec<u64>,
     trail: Vec<Change>,
     /// Placements left to try in this turn.

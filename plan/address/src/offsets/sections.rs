@@ -30,7 +30,7 @@ impl Sections {
         self.starts.partition_point(|&start| start < moment) as u32
     }
 
-    /// By section, the live bytes.
+    /// For each section, the live bytes.
     pub(super) fn load(&self, buffers: &[Buffer]) -> Vec<u64> {
         let mut change = vec![0i128; self.len() + 1];
         for (_, part) in buffers.iter().flat_map(Buffer::present) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::search::Block;
 
-/// By block, its address: the lowest stretch of time is filled with the block of the longest lifetime that fits it.
+/// For each block, its address: the lowest stretch of time is filled with the block of the longest lifetime that fits it.
 ///
 /// # Source
 /// Sekiyama, Imai, Negishi, Kawachiya, *Profile-guided memory optimization for deep neural networks*,
@@ -13,7 +13,7 @@ use super::search::Block;
 pub(super) fn stack(blocks: &[Block], sections: u32) -> Vec<u64> {
     let mut waiting = Waiting::new(blocks);
     let mut addresses = vec![0; blocks.len()];
-    // By first section, the end and the height of the stretch; and the stretches by height.
+    // For each first section, the end and the height of the stretch; and the stretches by height.
     let mut stretches = BTreeMap::from([(0u32, (sections, 0u64))]);
     let mut lowest = BTreeSet::from([(0u64, 0u32)]);
     let mut left = blocks.len();

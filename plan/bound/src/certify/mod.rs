@@ -192,7 +192,7 @@ struct Reach<'a> {
     way: Way,
     /// The sequence of places; that of a step if it is seen from its end.
     row: Row,
-    /// By place, counted in the direction: from the start, or from the end.
+    /// For each place, counted in the direction: from the start, or from the end.
     nanos: Vec<u128>,
 }
 

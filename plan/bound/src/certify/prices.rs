@@ -18,12 +18,12 @@ const NEVER: i128 = i128::MIN / 4;
 /// Prices by edge and by stretch; times in 2^-32 ns.
 struct Prices<'a> {
     problem: &'a Problem,
-    /// By edge, the price of a byte.
+    /// For each edge, the price of a byte.
     memory: Vec<u64>,
-    /// By stretch, the price of a nanosecond of copying out, and in.
+    /// For each stretch, the price of a nanosecond of copying out, and in.
     out: Vec<u64>,
     back: Vec<u64>,
-    /// By stretch, the first one from it on at which prices differ from those just before, or with a memory price beside it.
+    /// For each stretch, the first one from it on at which prices differ from those just before, or with a memory price beside it.
     differs: Vec<usize>,
 }
 
@@ -108,7 +108,7 @@ fn by_stretch(count: usize, prices: &[Price]) -> Result<Vec<u64>, NotProven> {
     Ok(all)
 }
 
-/// By tensor, the ticks at which it is used, ascending, and whether it changes then.
+/// For each tensor, the ticks at which it is used, ascending, and whether it changes then.
 fn uses(problem: &Problem) -> SecondaryMap<TensorId, Vec<(usize, bool)>> {
     let mut uses: SecondaryMap<TensorId, Vec<(usize, bool)>> =
         SecondaryMap::with_capacity(problem.tensors.len());
@@ -119,7 +119,7 @@ fn uses(problem: &Problem) -> SecondaryMap<TensorId, Vec<(usize, bool)>> {
     uses
 }
 
-/// By edge, the bytes that are on the device if nothing is swapped out.
+/// For each edge, the bytes that are on the device if nothing is swapped out.
 fn live(problem: &Problem, uses: &SecondaryMap<TensorId, Vec<(usize, bool)>>) -> Vec<i128> {
     let edges = 2 * problem.ops.len() + 2;
     let mut changes = vec![0i128; edges + 1];

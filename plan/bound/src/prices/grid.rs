@@ -7,9 +7,9 @@ use lmsc_schedule::problem::{Duplex, Problem, TensorId};
 
 /// The data of a problem and a budget for the search.
 pub(super) struct Fluid {
-    /// By edge, the bytes over the budget.
+    /// For each edge, the bytes over the budget.
     pub(super) excess: Vec<f64>,
-    /// By stretch, the duration of its operator.
+    /// For each stretch, the duration of its operator.
     nanos: Vec<f64>,
     /// The swappable tensors.
     goods: Vec<Goods>,
@@ -124,11 +124,11 @@ impl Fluid {
 pub(super) struct Grid {
     /// The problem's edges, ascending.
     pub(super) edges: Vec<usize>,
-    /// By edge, the excess over the budget, as copy time.
+    /// For each edge, the excess over the budget, as copy time.
     pub(super) excess: Vec<f64>,
-    /// By stretch, the time of its operators.
+    /// For each stretch, the time of its operators.
     pub(super) nanos: Vec<f64>,
-    /// By stretch, whether it contains a pause.
+    /// For each stretch, whether it contains a pause.
     pub(super) paused: Vec<bool>,
     pub(super) lots: Vec<Lot>,
     pub(super) half: bool,

@@ -94,7 +94,7 @@ struct Sums {
     ends: [f64; 2],
 }
 
-/// By gap, the logarithms of the sums over the parts before it, and over the parts after it.
+/// For each gap, the logarithms of the sums over the parts before it, and over the parts after it.
 #[derive(Default)]
 struct Reach {
     before: Vec<[f64; 2]>,
@@ -135,7 +135,7 @@ struct Turns {
 pub(super) struct Smooth<'a> {
     grid: &'a Grid,
     tau: f64,
-    /// By stretch, the sum of the prices of the edges before it.
+    /// For each stretch, the sum of the prices of the edges before it.
     rooms: Vec<f64>,
 }
 

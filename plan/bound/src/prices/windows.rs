@@ -43,12 +43,12 @@ fn by_stretch(prices: &[Price], stretches: usize) -> Vec<f64> {
 
 struct Prices<'a> {
     problem: &'a Problem,
-    /// By edge, the price of a byte.
+    /// For each edge, the price of a byte.
     room: Vec<f64>,
-    /// By stretch, the price of a nanosecond of copying.
+    /// For each stretch, the price of a nanosecond of copying.
     out: Vec<f64>,
     back: Vec<f64>,
-    /// By tensor, the ticks that produce or change it, ascending.
+    /// For each tensor, the ticks that produce or change it, ascending.
     changes: Lists<TensorId, u32>,
 }
 

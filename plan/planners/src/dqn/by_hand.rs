@@ -135,7 +135,7 @@ fn lags(graph: &Graph, node: usize) -> f64 {
 ///
 /// A state differs from these only within [`ROUNDS`] − 1 hops of its valid nodes.
 struct Base {
-    /// By node, W₁ x and the part of the time lags.
+    /// For each node, W₁ x and the part of the time lags.
     own: Vec<Vector>,
     rounds: Vec<Round>,
     /// The sum of the last states.
@@ -206,7 +206,7 @@ struct Seen {
 struct Changes {
     /// In the order in which they were found.
     nodes: Vec<u32>,
-    /// By node, its index in `nodes`; [`SAME`] for a node that does not differ.
+    /// For each node, its index in `nodes`; [`SAME`] for a node that does not differ.
     places: Vec<u32>,
     round: Round,
 }
@@ -325,7 +325,7 @@ fn gradient(
 ) -> Vec<f64> {
     let w = weights.numbers();
     let mut gradient = vec![0.0; Weights::COUNT];
-    // By node, the gradient of its state in the base; and by choice, those of the nodes that differ.
+    // For each node, the gradient of its state in the base; and by choice, those of the nodes that differ.
     let Scratch { common, before } = scratch;
     clear(common, graph.len());
     let mut own: Vec<Vec<Vector>> = Vec::new();

@@ -84,7 +84,7 @@ pub(super) trait Network {
     /// The value of each valid action of a state: eq. 3.
     fn worths(&self, state: &State) -> Vec<f64>;
 
-    /// By weight, the gradient of the mean loss of a mini-batch: eq. 4.
+    /// For each weight, the gradient of the mean loss of a mini-batch: eq. 4.
     fn gradient(&mut self, batch: &[Sample]) -> Vec<f64>;
 
     /// The action with the highest value, of equal ones the first, and its value; nothing and 0 in the terminal state
@@ -116,10 +116,10 @@ pub(super) fn unit(rng: &mut Rng) -> f64 {
 pub(super) struct Graph {
     /// By node; the last feature, whether the action is valid, belongs to the state.
     pub(super) features: Vec<[f64; FEATURES]>,
-    /// By node, the end of its neighbours in `neighbours`, which include itself.
+    /// For each node, the end of its neighbours in `neighbours`, which include itself.
     ends: Vec<usize>,
     neighbours: Vec<u32>,
-    /// By neighbour, the time lag to it.
+    /// For each neighbour, the time lag to it.
     lags: Vec<f64>,
 }
 

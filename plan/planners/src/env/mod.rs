@@ -56,9 +56,9 @@ pub struct Env<'a> {
     /// Nodes at which new choices become possible, ascending.
     openings: Vec<u32>,
     simulator: Simulator,
-    /// By candidate, the kind for which it was chosen.
+    /// For each candidate, the kind for which it was chosen.
     chosen: Vec<Option<ActionKind>>,
-    /// By candidate, whether its removal was refused.
+    /// For each candidate, whether its removal was refused.
     refused: Vec<bool>,
     /// The node under execution; the number of nodes at the end of the step.
     at: u32,

@@ -16,9 +16,9 @@ pub(super) struct Outcome {
     rewritten: Rewritten,
     /// By tensor, then by the end of the window.
     away: Vec<Window>,
-    /// By moment, the bytes that are live.
+    /// For each moment, the bytes that are live.
     live: Vec<u64>,
-    /// By moment, its slot in the source.
+    /// For each moment, its slot in the source.
     slots: Vec<u32>,
 }
 
@@ -148,7 +148,7 @@ fn places(rewritten: &Rewritten) -> Vec<u32> {
     places
 }
 
-/// By moment, the bytes that are live if tensors are absent in these windows.
+/// For each moment, the bytes that are live if tensors are absent in these windows.
 fn live(problem: &Problem, away: &[Window]) -> Vec<u64> {
     problem.needed_by_moment(&problem.live_by_moment(&problem.uses()), away)
 }

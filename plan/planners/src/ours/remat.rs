@@ -16,9 +16,9 @@ pub(crate) const MOST_AGAIN: usize = 3;
 pub(crate) struct Rewritten {
     /// The problem that is executed.
     pub problem: Problem,
-    /// By tick, the tick of the source that it is or repeats.
+    /// For each tick, the tick of the source that it is or repeats.
     pub op_origin: Vec<u32>,
-    /// By tensor, the tensor of the source that it is or repeats.
+    /// For each tensor, the tensor of the source that it is or repeats.
     pub tensor_origin: PrimaryMap<TensorId, TensorId>,
 }
 
@@ -62,9 +62,9 @@ pub(crate) enum Needed {
 pub(crate) struct Rematerializer<'a> {
     problem: &'a Problem,
     uses: Uses,
-    /// By tensor, the operator that produces it.
+    /// For each tensor, the operator that produces it.
     producer: SecondaryMap<TensorId, Option<u32>>,
-    /// By tensor, the first tick before which its producer can no longer be repeated; 0 if it never can.
+    /// For each tensor, the first tick before which its producer can no longer be repeated; 0 if it never can.
     no_more: SecondaryMap<TensorId, u32>,
     compute_nanos: u64,
 }

@@ -92,7 +92,7 @@ pub(super) struct Cover<'a> {
     piece: u64,
     /// In the order in which they are taken.
     windows: Vec<Choice>,
-    /// By moment, the bytes over the budget.
+    /// For each moment, the bytes over the budget.
     excess: SegmentTree,
     /// The same with regard to copy times, for pieces taken in time; none for eager sets.
     in_time: Option<SegmentTree>,
@@ -213,7 +213,7 @@ impl<'a> Cover<'a> {
             return Err(DoesNotFit { tick, needed, budget });
         }
         if useful {
-            // By moment, the number of earlier moments that do not fit.
+            // For each moment, the number of earlier moments that do not fit.
             let mut before = Vec::with_capacity(live.len() + 1);
             before.push(0u32);
             before.extend(live.iter().scan(0, |sum, &live| {
@@ -473,9 +473,9 @@ fn add(excess: &mut SegmentTree, moments: &[Range<u32>; 2], bytes: i64) {
 /// The free times of the copy engines beside operators of known durations.
 struct Engines<'a> {
     problem: &'a Problem,
-    /// By tensor, the ticks that produce or change it, ascending.
+    /// For each tensor, the ticks that produce or change it, ascending.
     changes: Lists<TensorId, u32>,
-    /// By tick, the start of its operator; then the end of the step.
+    /// For each tick, the start of its operator; then the end of the step.
     starts: Vec<u64>,
     out: Engine,
     /// None if copies in both directions share one engine.
@@ -570,9 +570,9 @@ impl<'a> Engines<'a> {
 /// The remaining time of an engine.
 #[derive(Clone)]
 struct Engine {
-    /// By tick, the nanoseconds in which no copy runs yet.
+    /// For each tick, the nanoseconds in which no copy runs yet.
     idle: Vec<u64>,
-    /// By tick, a tick at or after it before which all are busy (a known lower limit); and the reverse, plus one.
+    /// For each tick, a tick at or after it before which all are busy (a known lower limit); and the reverse, plus one.
     later: Vec<u32>,
     earlier: Vec<u32>,
 }

@@ -76,7 +76,7 @@ struct Search<'a> {
     enough: u64,
     watch: Option<&'a Watch>,
     windows: Vec<Window>,
-    /// By moment, the bytes over the budget if nothing is swapped out.
+    /// For each moment, the bytes over the budget if nothing is swapped out.
     excess: SegmentTree,
     /// Indices of windows in several orders: windows are taken in an order, and removed in its reverse.
     ranks: Vec<Vec<u32>>,

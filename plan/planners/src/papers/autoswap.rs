@@ -81,9 +81,9 @@ struct Candidate {
 
 struct Scores {
     candidates: Vec<Candidate>,
-    /// By moment, the bytes over the budget if nothing is swapped out.
+    /// For each moment, the bytes over the budget if nothing is swapped out.
     excess: Vec<i64>,
-    /// By moment, its duration.
+    /// For each moment, its duration.
     nanos: Vec<u64>,
     /// Of each score, the largest absolute value.
     largest: Weights,

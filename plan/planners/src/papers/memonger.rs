@@ -55,7 +55,7 @@ struct Forward<'a> {
     remat: &'a Rematerializer<'a>,
     /// Ticks before which a segment may end, ascending.
     marks: Vec<u32>,
-    /// By tick, the bytes produced before it.
+    /// For each tick, the bytes produced before it.
     produced: Vec<u64>,
     /// Windows across the turn of tensors that can be recomputed, by tensor.
     windows: Vec<Window>,
@@ -67,7 +67,7 @@ impl<'a> Forward<'a> {
         let uses = problem.uses();
         let ticks = turn as usize;
         let mut produced = vec![0; ticks + 1];
-        // By tick, the bytes that exist before it and that the forward pass reads from then on.
+        // For each tick, the bytes that exist before it and that the forward pass reads from then on.
         let mut crossing = vec![0i64; ticks + 2];
         for (tick, op) in problem.ops[..ticks].iter().enumerate() {
             produced[tick + 1] = produced[tick];

@@ -103,7 +103,7 @@ pub(super) fn fits(request: &Request, windows: &[Window]) -> bool {
     live_by_moment(request.problem, windows).into_iter().all(|live| live <= request.budget)
 }
 
-/// By moment, the live bytes if these windows are swapped.
+/// For each moment, the live bytes if these windows are swapped.
 fn live_by_moment(problem: &Problem, windows: &[Window]) -> Vec<u64> {
     absences(problem, u64::MAX, windows).live_by_moment(problem)
 }

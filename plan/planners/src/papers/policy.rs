@@ -39,7 +39,7 @@ pub(super) struct Facts {
     pub(super) movable: SecondaryMap<TensorId, bool>,
     /// Variables that can be swapped out at the end of a step and at the start of the next.
     pub(super) wraps: SecondaryMap<TensorId, bool>,
-    /// By tick, the workspace and the bytes of tensors that never move; one more entry stands for the end of the step.
+    /// For each tick, the workspace and the bytes of tensors that never move; one more entry stands for the end of the step.
     pub(super) fixed: Vec<u64>,
 }
 

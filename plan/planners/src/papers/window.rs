@@ -95,7 +95,7 @@ struct Queue<'a> {
     window: u64,
     /// The tensors of all operators, then those that must be resident at the end.
     sequence: Vec<TensorId>,
-    /// By tick, the end of its part of the sequence; one more entry stands for the end of the step.
+    /// For each tick, the end of its part of the sequence; one more entry stands for the end of the step.
     ends: Vec<usize>,
     /// The position in the sequence at which the queue ends.
     head: usize,
@@ -113,7 +113,7 @@ struct Queue<'a> {
     dirty: SecondaryMap<TensorId, bool>,
     /// The issued instructions; none for cancelled ones and for places without one.
     issued: Vec<Option<Issued>>,
-    /// By tensor, the position among the issued instructions of its copy out if it is swapped out after its last use so far.
+    /// For each tensor, the position among the issued instructions of its copy out if it is swapped out after its last use so far.
     departure: SecondaryMap<TensorId, usize>,
     /// The departures that have not been waited for; stale if the tensor stays after all.
     pending: BTreeSet<(usize, TensorId)>,

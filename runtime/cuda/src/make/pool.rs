@@ -96,7 +96,7 @@ pub(crate) fn global(spec: &Spec<'_>, largest: bool) -> Made {
     Ok(recipe)
 }
 
-/// By axis, its begin in the lists of all axes.
+/// For each axis, its begin in the lists of all axes.
 type Lists = Vec<usize>;
 
 /// The words of a resizing kernel that writes `n` elements of extents `out`, and reads with these strides.

@@ -220,7 +220,7 @@ pub(crate) fn rotary(spec: &Spec<'_>) -> Made {
 /// A sum of products: extents and strides of the letters, those of the result first.
 struct Sum {
     extents: Vec<usize>,
-    /// By operand, the stride of each letter.
+    /// For each operand, the stride of each letter.
     strides: Vec<Vec<usize>>,
     /// Number of letters of the result.
     kept: usize,

@@ -383,11 +383,11 @@ pub fn split(spec: &Spec<'_>) -> Made {
     })))
 }
 
-/// By dimension, the index in the operand of each index of the result.
+/// For each dimension, the index in the operand of each index of the result.
 pub struct Mapped {
     /// By dimension of the result, the index of the operand for each index.
     pub maps: Vec<Vec<usize>>,
-    /// By dimension, the stride of the operand.
+    /// For each dimension, the stride of the operand.
     pub strides: Vec<usize>,
 }
 
@@ -495,7 +495,7 @@ pub fn padding(spec: &Spec<'_>) -> Result<Padding, SpecError> {
 
 /// A `Pad` that repeats elements of the operand.
 pub struct Repeated {
-    /// By dimension, the width before the operand.
+    /// For each dimension, the width before the operand.
     before: Vec<i64>,
     dims: Vec<usize>,
     out: Vec<usize>,

@@ -184,7 +184,7 @@ impl Coordinates {
     }
 }
 
-/// By dimension, the scale of the result: from an operand or an attribute, or from the extents.
+/// For each dimension, the scale of the result: from an operand or an attribute, or from the extents.
 fn scales(
     spec: &Spec<'_>,
     dims: &[usize],

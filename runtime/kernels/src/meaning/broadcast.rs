@@ -7,7 +7,7 @@ use crate::spec::{SpecError, refuse};
 pub struct Broadcast {
     /// Extents of the result, with dimensions merged where every operand allows it.
     pub dims: Vec<usize>,
-    /// By operand, its stride along each merged dimension; 0 where it is broadcast.
+    /// For each operand, its stride along each merged dimension; 0 where it is broadcast.
     pub strides: Vec<Vec<usize>>,
 }
 

@@ -16,7 +16,7 @@ pub struct BatchedProduct {
     pub left: (usize, usize),
     /// The same on the right.
     pub right: (usize, usize),
-    /// By product, the offsets of its two matrices.
+    /// For each product, the offsets of its two matrices.
     pub offsets: Vec<(usize, usize)>,
     /// Factor of the products.
     pub alpha: f32,

@@ -80,9 +80,9 @@ impl Short {
 /// A node with `f32` in place of its short floats.
 #[derive(Debug)]
 pub struct Wide {
-    /// By operand, the tensor that is widened.
+    /// For each operand, the tensor that is widened.
     pub operands: Vec<Option<Short>>,
-    /// By result, the tensor that is rounded.
+    /// For each result, the tensor that is rounded.
     pub results: Vec<Option<Short>>,
     types: [Vec<Option<Type>>; 2],
     constants: Vec<Option<Vec<u8>>>,

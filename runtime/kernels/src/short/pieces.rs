@@ -113,7 +113,7 @@ struct Pieces {
     count: usize,
     operands: Vec<Lies>,
     results: Vec<Lies>,
-    /// By operand, the result whose buffer it is in.
+    /// For each operand, the result whose buffer it is in.
     in_result: Vec<Option<usize>>,
     kernel: Kernel,
     /// The kernel of the last piece, if it has fewer slices.

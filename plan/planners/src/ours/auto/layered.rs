@@ -64,9 +64,9 @@ struct Pattern {
     /// Distance, in layers, between the boundaries that are kept among layers that run again.
     stride: usize,
     reach: Reach,
-    /// By layer, whether it runs again.
+    /// For each layer, whether it runs again.
     again: Vec<bool>,
-    /// By place, the first copy in which it is kept although the layer runs again.
+    /// For each place, the first copy in which it is kept although the layer runs again.
     kept_from: Vec<u32>,
 }
 

@@ -806,7 +806,7 @@ struct Memory {
 #[derive(Clone)]
 struct Evaluated {
     makespan: u64,
-    /// By candidate, whether any of its bytes are swapped.
+    /// For each candidate, whether any of its bytes are swapped.
     travels: Vec<bool>,
 }
 

@@ -73,7 +73,7 @@ pub(super) struct Forward<'a> {
     problem: &'a Problem,
     /// By tick of the forward phase, a number that equal operators share: of one kind, and of the same sizes.
     alike: [Vec<u32>; 2],
-    /// By tick, the bytes that were made before it and are used at it or later in the forward phase.
+    /// For each tick, the bytes that were made before it and are used at it or later in the forward phase.
     crossing: Vec<u64>,
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn extract(problem: &Problem) -> Option<Extracted> {
         return None;
     }
     let mut tensors: Vec<Vec<TensorId>> = vec![Vec::new(); n + 1];
-    // By tensor, the `i` of its `x_i`.
+    // For each tensor, the `i` of its `x_i`.
     let mut index: SecondaryMap<TensorId, Option<usize>> = SecondaryMap::with_capacity(problem.tensors.len());
     for (tensor, facts) in problem.tensors.iter().filter(|(_, facts)| facts.swappable) {
         let uses = uses.of(tensor);
@@ -92,7 +92,7 @@ impl Extracted {
 
 /// The ticks of the forward stages.
 fn forward_stages(problem: &Problem, uses: &Uses, turn: u32) -> Vec<Range<u32>> {
-    // By tick, the number of tensors that cross the border before it; the sum of their ids, which is the id of a single one.
+    // For each tick, the number of tensors that cross the border before it; the sum of their ids, which is the id of a single one.
     let mut count = vec![0i64; turn as usize + 1];
     let mut sum = vec![0i64; turn as usize + 1];
     for (tensor, _) in problem.tensors.iter().filter(|(_, facts)| facts.swappable && !facts.given) {
@@ -120,7 +120,7 @@ fn forward_stages(problem: &Problem, uses: &Uses, turn: u32) -> Vec<Range<u32>> 
     stages
 }
 
-/// By stage, the ticks of its backward operators: from the first that reads tensors of its input, or later ones'.
+/// For each stage, the ticks of its backward operators: from the first that reads tensors of its input, or later ones'.
 fn backward_stages(
     problem: &Problem,
     index: &SecondaryMap<TensorId, Option<usize>>,

@@ -15,11 +15,11 @@ type Span = (u64, u64);
 /// The times of all operators and copies, and their memory.
 #[derive(Clone, Debug)]
 pub(super) struct Execution {
-    /// By tick, the time of its operator.
+    /// For each tick, the time of its operator.
     ops: Vec<Span>,
-    /// By swap, the time of its copy out.
+    /// For each swap, the time of its copy out.
     outs: Vec<Span>,
-    /// By swap and gap, the time of the copy in.
+    /// For each swap and gap, the time of the copy in.
     ins: Vec<Vec<Span>>,
     pub(super) cost: Cost,
 }
@@ -90,7 +90,7 @@ impl Execution {
         let mut swap_of: SecondaryMap<TensorId, Option<usize>> =
             SecondaryMap::with_capacity(problem.tensors.len());
         swaps.iter().enumerate().for_each(|(index, swap)| swap_of[swap.tensor] = Some(index));
-        // By tick, the bytes needed from the start of its operator, and those needed until its end.
+        // For each tick, the bytes needed from the start of its operator, and those needed until its end.
         let mut comes: Vec<u64> = problem.ops.iter().map(|op| op.workspace).collect();
         let mut goes = comes.clone();
         let mut now = 0;
@@ -183,11 +183,11 @@ enum Copy {
 struct Copies<'a> {
     problem: &'a Problem,
     swaps: &'a [Swap],
-    /// By engine, out and in, when it is free. If the link is half duplex, the first engine runs all copies.
+    /// For each engine, out and in, when it is free. If the link is half duplex, the first engine runs all copies.
     free: [u64; 2],
-    /// By engine, the copies that wait only for the engine, by the time at which they became ready.
+    /// For each engine, the copies that wait only for the engine, by the time at which they became ready.
     ready: [BinaryHeap<Reverse<(u64, Copy)>>; 2],
-    /// By swap, the gap whose end was triggered before the copy out was done, and the time of the trigger.
+    /// For each swap, the gap whose end was triggered before the copy out was done, and the time of the trigger.
     triggered: Vec<Option<(u64, u32)>>,
     outs: Vec<Span>,
     ins: Vec<Vec<Span>>,
