@@ -379,7 +379,7 @@ def _another_state(graph: Any) -> None:
 
 
 @pytest.mark.parametrize("damage", [
-    _without(torch.ops.lmsc.store.default), _without(torch.ops.lmsc.update.default), _without(torch.ops.aten.copy_.default), _another_state,
+    _without(torch.ops.lmsc.keep.default), _without(torch.ops.lmsc.update.default), _without(torch.ops.aten.copy_.default), _another_state,
 ])  # fmt: skip
 def test_a_graph_that_is_written_wrongly_is_not_run(damage: Damage, monkeypatch: pytest.MonkeyPatch) -> None:
     write = StepWriter.write

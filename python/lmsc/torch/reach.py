@@ -16,7 +16,7 @@ import random
 import sys
 import sysconfig
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -592,7 +592,8 @@ def tensors_in(reach: Reach) -> list[Tensor]:
 class Watch:
     """Whether anything that a step reaches has been changed since the watch was made. Cheap: it compares which objects are there."""
 
-    def __init__(self, reach: Reach, tensors: list[Tensor], more: list[Holder]) -> None:
+    def __init__(self, reach: Reach, tensors: list[Tensor], more: list[Holder], shared: Collection[int] = ()) -> None:
+        """`shared` are the ids of tensors whose contents need not be compared, since the step has these tensors themselves: their memory may be freed."""
         self._whole: list[Holder] = []
         """Dicts and lists of which everything counts."""
         self._parts: list[tuple[Holder, tuple[Any, ...]]] = []
@@ -612,16 +613,16 @@ class Watch:
         self._values = self._now()
         self._count = self._count_now()
         self._arrays = [(a, a.copy()) for _, a in reach.arrays]
-        self.tensors = tensors
+        self.tensors, self._shared = tensors, shared
         self._flags = self._flags_now()
         self.rebase()
 
     def rebase(self) -> None:
         """Takes the present contents of the tensors as known."""
         self._versions = self._versions_now()
-        self._pieces = [_pieces(t) for t in self.tensors]
+        self._pieces = [[] if id(t) in self._shared else _pieces(t) for t in self.tensors]
         self._flat = list(chain.from_iterable(self._pieces))
-        self._alive = [t.detach() for t in self.tensors]
+        self._alive = [t.detach() for t in self.tensors if id(t) not in self._shared]
         self._contents = b"".join(self._flat)
 
     def _now(self) -> list[Any]:

@@ -199,7 +199,8 @@ class TrainStep:
         kept = [self.optimizer.state, *self.optimizer.state.values()] if self._watches_state else []
         state = [t for s in kept[1:] for t in s.values() if isinstance(t, Tensor)]
         tensors = {id(t): t for t in (*tensors_in(self._reach), *model.parameters(), *model.buffers(), *state)}
-        self._watch = Watch(self._reach, list(tensors.values()), [*hooks, *kept])
+        shared = () if self._watches_state else {id(t) for t in (*model.parameters(), *model.buffers())}
+        self._watch = Watch(self._reach, list(tensors.values()), [*hooks, *kept], shared)
         self._print = fingerprint(self._reach)
         self._world = self._worlds.setdefault(self._print, len(self._worlds))
 
