@@ -441,9 +441,10 @@ impl Task {
         let (now, then) = (estimate(self.problem()), estimate(&early.problem));
         let is_better = early.moved > 0 && now.zip(then).is_none_or(|(now, then)| then < now);
         let all = early.problem.ops.len();
-        let moved = match is_better {
-            true => format!("{} of {all} operators run earlier", early.moved),
-            false => "no operator runs earlier".to_owned(),
+        let moved = if is_better {
+            format!("{} of {all} operators run earlier", early.moved)
+        } else {
+            "no operator runs earlier".to_owned()
         };
         if let (Task::Instance(instance, _), true) = (&mut *self, is_better) {
             instance.problem = early.problem;
