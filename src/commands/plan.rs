@@ -94,7 +94,7 @@ pub(crate) struct Answer {
     /// A hash of the model after the plan rewrote it: the hash that `lmsc MODEL` prints for the same question.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
-    /// With `--early-updates`: the number of operators that moved, and what the others wait for.
+    /// With `--early-updates`: the number of operators that moved, and the operator for which the others wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     updates: Option<String>,
     /// Of a model: the most device bytes at once, without the plan and with it. As `lmsc MODEL` reports them, they hold for the order

@@ -39,7 +39,7 @@ pub struct Saved {
 pub enum Durations {
     /// It is refused.
     AsSaved,
-    /// Its steps take the times of the problem. They keep their order, and wait for what they waited for.
+    /// Its steps take the times of the problem. They keep their order and their edges.
     Anew,
 }
 

@@ -297,7 +297,7 @@ class FusedProblem(Problem):
 
     def _op(self, node: fx.Node, phase: int) -> Op:
         op = super()._op(node, phase)
-        # Inductor draws seeds by an operator of its own, and only where no state is kept for a repeat. They are small, and what is drawn from them runs
+        # Inductor draws seeds by an operator of its own, and only where no state is kept for a repeat. They are small, and the numbers drawn from them run
         # again without a state.
         return dataclasses.replace(op, again=op.again and _packet(node) is not prims.inductor_seeds)
 

@@ -150,7 +150,7 @@ class FusedWriter(Writer):
 class LiveRuns(Live):
     """The storages that are live while runs follow one another: all that a run loads and stores is there at once."""
 
-    #: The key of the number of what runs at once.
+    #: The key of the number of the runs at once.
     key = RUN
 
     def _moments(self, graph: fx.Graph) -> list[list[fx.Node]]:
