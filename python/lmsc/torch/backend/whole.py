@@ -271,13 +271,7 @@ class StepWriter(Writer):
 
     def write(self) -> tuple[fx.GraphModule, fx.GraphModule]:
         """The graph, whose last results are the tensors of `returned`, and an empty one."""
-        for step in self.plan["steps"]:
-            if "op" in step:
-                self._run(self.plan["ops"][step["op"]])
-            elif "out" in step:
-                self._out(self.plan["pieces"][step["out"]][0])
-            else:
-                self._in(self.plan["pieces"][step["in"]][0])
+        self._carry_out()
         back = {t: self.device[t] for t in self.variables if t not in self.rests and self.device[t].op != "placeholder"}
         self.returned = [self._name(tensor) for tensor in back]
         _finish(self.forward, [*self.outputs, *back.values()], [None] * (len(self.outputs) + len(back)))

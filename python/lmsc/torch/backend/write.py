@@ -84,8 +84,8 @@ class Writer:
 
     # The steps.
 
-    def write(self) -> tuple[fx.GraphModule, fx.GraphModule]:
-        """The forward and the backward graph."""
+    def _carry_out(self) -> None:
+        """Writes the steps of the plan."""
         for step in self.plan["steps"]:
             if "op" in step:
                 self._run(self.plan["ops"][step["op"]])
@@ -93,6 +93,10 @@ class Writer:
                 self._out(self.plan["pieces"][step["out"]][0])
             else:
                 self._in(self.plan["pieces"][step["in"]][0])
+
+    def write(self) -> tuple[fx.GraphModule, fx.GraphModule]:
+        """The forward and the backward graph."""
+        self._carry_out()
         results = self._values(self.ends.backward)
         self._bind_symbols()
         for anchor in self.anchors.values():
