@@ -28,6 +28,7 @@ from torch._subclasses.functional_tensor import FunctionalTensorMode, dispatch_f
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 
+from . import pairs
 from .attention import attention
 from .composites import REPLACED, methods_replaced
 from .errors import CaptureError, capture_error, line_of_trace
@@ -707,11 +708,9 @@ def _captured(
     from .translate.builder import ONNX_TYPES
 
     for name, t in (*step.real.items(), *zip(step.batch, step.example)):
-        if (native is None and t.dtype not in ONNX_TYPES) or t.layout is not torch.strided or t.is_nested:
-            raise CaptureError(
-                f"`{name}` is a {'nested' if t.is_nested else t.layout} tensor of {t.dtype}, and a graph has dense tensors of real numbers; give complex "
-                "numbers as torch.view_as_real, and others as to_dense() or padded"
-            )
+        constant = name in step.tensors.buffers or name in step.tensors.others
+        if (native is None and t.dtype not in ONNX_TYPES and not (t.is_complex() and constant)) or t.layout is not torch.strided or t.is_nested:
+            raise _not_dense_and_real(name, t)
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     with mode:
         state = [torch.empty(s.shape, dtype=s.dtype) for s in step.state.values()]
@@ -730,8 +729,24 @@ def _captured(
     _is_settled(step, raw, args, mode)
     _values(found, step)
     _drop_unused(found, step, inputs)
+    (results,) = (n.args[0] for n in raw.graph.nodes if n.op == "output")
+    is_complex = {name for name, r in zip(step.outputs, results) if r.meta["val"].is_complex()}
+    for name in (n for n in found.outputs if native is None and n in is_complex):
+        raise CaptureError(f"`{name}`, which the step computes, is complex, and a graph gives real numbers; make it torch.view_as_real of that")
+    for name in found.inputs:
+        if native is None and name not in found.constants and name in step.real and step.real[name].is_complex():
+            raise _not_dense_and_real(name, step.real[name])
     _separate(found, step)
     return found
+
+
+def _not_dense_and_real(name: str, t: Tensor) -> CaptureError:
+    kind = "nested" if t.is_nested else t.layout
+    return CaptureError(
+        f"`{name}` is a {kind} tensor of {t.dtype}, and a graph has dense tensors of real numbers, and complex ones as constants of at most 1 MiB "
+        "that stay as they are; "
+        "give complex numbers as torch.view_as_real, and others as to_dense() or padded"
+    )
 
 
 def _devices(tensors: list[Tensor], native: torch.device | None) -> list[torch.device | str]:
@@ -860,13 +875,29 @@ def _contents(value: Any) -> Any:
 
 
 class _Interpreter(torch.fx.Interpreter):
-    """Runs a traced graph with tensors whose strides may be others than when it was traced.
+    """Runs a traced graph with tensors whose strides may be others than when it was traced, and pairs in place of complex numbers.
 
     What was a view then may have to be a copy now. Where something writes into the view, that is an error, as it would be in PyTorch.
     """
 
+    def __init__(self, raw: torch.fx.GraphModule) -> None:
+        super().__init__(raw)
+        held = {n.target: getattr(raw, n.target) for n in raw.graph.nodes if n.op == "get_attr"}
+        pairs.refuse_writes_beside_conjugates(raw.graph)
+        self._shown = {k: pairs.shown(t) for k, t in held.items() if isinstance(t, Tensor) and t.is_complex()}
+
     def run_node(self, n: torch.fx.Node) -> Any:
-        if n.target is torch.ops.aten.view.default and not any(str(u.target).split(".")[1].endswith("_") for u in _users_of_views(n)):
+        if n.op == "get_attr" and n.target in self._shown:
+            return pairs.Pair(self._shown[n.target])
+        if n.op == "placeholder" and pairs.is_complex(n):
+            return pairs.Pair(super().run_node(n))
+        if n.op == "output":
+            return pytree.tree_map_only(pairs.Pair, lambda p: p.both, super().run_node(n))
+        keeps = n.target is torch.ops.aten.view.default and not any(str(u.target).split(".")[1].endswith("_") for u in _users_of_views(n))
+        if n.op == "call_function" and isinstance(n.target, torch._ops.OpOverload) and pairs.is_complex(n):
+            with torch.fx.traceback.set_current_meta(n):
+                return pairs.run(n, *self.fetch_args_kwargs_from_env(n), "reshape" if keeps else n.target._opname)
+        if keeps:
             x, shape = self.fetch_args_kwargs_from_env(n)[0]
             return x.reshape(shape)
         return super().run_node(n)
@@ -918,7 +949,9 @@ def _lowered(
         # This one knows operators of others that write into their operands.
         functional = dispatch_functionalize(lambda *a: torch.fx.Interpreter(raw).run(*a), FunctionalTensorMode())
     else:
-        functional = torch.func.functionalize(lambda *a: _Interpreter(raw).run(*a), remove="mutations")
+        interpreter = _Interpreter(raw)
+        functional = torch.func.functionalize(lambda *a: interpreter.run(*a), remove="mutations")
+        args = [pairs.shown(a) for a in args]
     try:
         with _tracing(native), torch.no_grad(), torch.fx.traceback.preserve_node_meta(places):
             graph = make_fx(functional, table or {}, "fake", _allow_non_fake_inputs=True)(*args)
@@ -935,7 +968,7 @@ def _lowered(
 
 def _values(found: Captured, step: _Step) -> None:
     """Fills in the values before the first step, without copying those that exist."""
-    found.values.update({n: t.detach() for n, t in step.real.items() if t.device.type != "meta"})
+    found.values.update({n: t.detach() if step.native else pairs.shown(t.detach()) for n, t in step.real.items() if t.device.type != "meta"})
     for k, s in step.state.items():
         value = value_of(s, step.real)
         if value is not None:
