@@ -70,7 +70,7 @@ const fn step(name: &'static str, needs: Needs, run: fn(&mut Job<'_>) -> bool) -
 }
 
 /// The steps, the fastest failures first. `.github/workflows/ci.yml` lists the first [`GATE`], which `cargo xtask tidy` checks.
-pub(crate) const STEPS: [Step; 30] = [
+pub(crate) const STEPS: [Step; 31] = [
     step("fmt", Needs::Nothing, |job| job.cargo(&["fmt", "--all", "--check"], &[])),
     step("tidy", Needs::Nothing, tidy),
     step("clippy", Needs::Folder, clippy),
@@ -102,6 +102,7 @@ pub(crate) const STEPS: [Step; 30] = [
     step("xla-all", Needs::Program, |job| job.script("check-xla", &[])),
     step("iree-all", Needs::Program, |job| job.script("check-iree", &[])),
     step("ort-all", Needs::Program, |job| job.script("check-ort", &["--tiny"])),
+    step("onnx-all", Needs::Program, |job| job.script("check-onnx", &["--there-and-back"])),
     step("python-all", Needs::ProgramAndFolder, |job| job.script("check-python-all", &[])),
     step("python-thorough", Needs::Folder, |job| job.script("check-python-thorough", &[])),
     step("advisories", Needs::Nothing, |job| cargo_deny(job, &["advisories"])),
@@ -113,13 +114,38 @@ pub(crate) const STEPS: [Step; 30] = [
 /// The number of steps that run without being named. Those after them take longer than a change can wait for.
 pub(crate) const GATE: usize = 21;
 
+/// Steps that wait for the weekly run, unless a change touches what they check.
+const WATCHED: [(&str, &[&str]); 5] = [
+    ("xla-all", &["mlir/", "passes/src/lower", "src/emit.rs"]),
+    ("iree-all", &["mlir/", "passes/src/lower", "src/emit.rs"]),
+    ("ort-all", &["onnx/", "passes/src/lower", "src/emit.rs"]),
+    ("onnx-all", &["onnx/", "ir/src/text", "mlir/src/read"]),
+    ("reproducible", &["scripts/release", "build.rs"]),
+];
+
 /// Runs the steps and prints the table of their times.
 ///
 /// The last line printed has the form of `cargo test`'s own summary and sums all tests; a step that fails without a
 /// failing test counts as one failure.
 pub(crate) fn run(root: &Path, options: &Options) -> ExitCode {
     let started = Instant::now();
-    let reports = schedule::run(root, &STEPS, options);
+    let mut options = options.clone();
+    if let Some(revision) = &options.since {
+        let Some(files) = changed_since(root, revision) else {
+            eprintln!(
+                "xtask: git tells no files that changed since `{revision}`: name a revision that this clone has"
+            );
+            return ExitCode::FAILURE;
+        };
+        options.steps.extend(watched(&files));
+        options.steps.sort_unstable();
+        options.steps.dedup();
+        if options.steps.is_empty() {
+            println!("No step beside the gate checks what changed since {revision}.");
+            return ExitCode::SUCCESS;
+        }
+    }
+    let reports = schedule::run(root, &STEPS, &options);
     let seconds = started.elapsed().as_secs_f64();
     let Tests { passed, failed, ignored } = total(&reports);
     let verdict = if failed == 0 { "ok" } else { "FAILED" };
@@ -129,6 +155,21 @@ pub(crate) fn run(root: &Path, options: &Options) -> ExitCode {
         "test result: {verdict}. {passed} passed; {failed} failed; {ignored} ignored; 0 measured; 0 filtered out; finished in {seconds:.2}s"
     );
     ExitCode::from(u8::from(failed > 0))
+}
+
+/// The files that differ from those of a revision, or that it lacks. None if git fails.
+fn changed_since(root: &Path, revision: &str) -> Option<Vec<String>> {
+    let arguments = ["diff", "--name-only", "--no-renames", "--end-of-options", revision];
+    let output = Command::new("git").current_dir(root).args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.lines().map(str::to_owned).collect())
+}
+
+/// The indices of the steps of [`WATCHED`] that check one of the files.
+fn watched(files: &[String]) -> Vec<usize> {
+    let touches = |folders: &[&str]| files.iter().any(|f| folders.iter().any(|folder| f.starts_with(folder)));
+    let chosen = WATCHED.iter().filter(|(_, folders)| touches(folders));
+    chosen.filter_map(|(name, _)| STEPS.iter().position(|step| step.name == *name)).collect()
 }
 
 /// The sum over all steps. A step that fails has at least one failure, one that succeeds none.
@@ -236,6 +277,26 @@ mod tests {
         let skipped = Report { row: table::Row { step: "y", ended: None }, tests: Tests::default() };
         let total = total(&[report(true, 0), report(false, 0), report(false, 3), skipped]);
         assert_eq!(total, Tests { passed: 6, failed: 4, ignored: 3 });
+    }
+
+    #[test]
+    fn long_forms_run_where_their_folders_change() {
+        let names = |files: &[&str]| -> Vec<_> {
+            let files: Vec<_> = files.iter().map(|&f| f.to_owned()).collect();
+            watched(&files).into_iter().map(|at| STEPS[at].name).collect()
+        };
+        assert_eq!(names(&["README.md", "plan/src/lib.rs"]), [""; 0]);
+        assert_eq!(names(&["mlir/src/lib.rs"]), ["xla-all", "iree-all"]);
+        assert_eq!(
+            names(&["onnx/src/lib.rs", "src/emit.rs"]),
+            ["xla-all", "iree-all", "ort-all", "onnx-all"]
+        );
+        for (name, folders) in WATCHED {
+            assert!(STEPS[GATE..].iter().any(|step| step.name == name), "{name}");
+            for folder in folders {
+                assert!(crate::root().join(folder).exists(), "{folder}");
+            }
+        }
     }
 
     #[test]

@@ -23,11 +23,14 @@ fn main() -> ExitCode {
         Some((&"tidy", [])) => tidy_command(),
         _ => {
             eprintln!("usage: cargo xtask <command>\n");
-            eprintln!("  ci [--keep-going] [--jobs N] [STEP...]");
+            eprintln!("  ci [--keep-going] [--jobs N] [--since REVISION] [STEP...]");
             eprintln!(
                 "        run the steps of CI in their order, or only the named ones; print a table of their times"
             );
             eprintln!("        --keep-going  run the steps after a failed one, too");
+            eprintln!(
+                "        --since       run the long forms of steps whose folders have changed since, in place of the gate"
+            );
             eprintln!(
                 "        --jobs N      run up to N steps at a time and print the output of each when it ends"
             );

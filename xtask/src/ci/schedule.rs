@@ -190,7 +190,7 @@ mod tests {
 
     /// The results of the steps, in order: `None` for one that did not run.
     fn results(steps: &[Step], keep_going: bool, jobs: usize) -> Vec<Option<bool>> {
-        let options = Options { keep_going, jobs, steps: (0..steps.len()).collect() };
+        let options = Options { keep_going, jobs, since: None, steps: (0..steps.len()).collect() };
         let reports = run(crate::root(), steps, &options);
         reports.iter().map(|report| report.row.ended.map(|ended| ended.ok)).collect()
     }
