@@ -361,7 +361,7 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &Binding) -> Result<L
     })?;
     check(&graph).map_err(|e| invalid(path, &e))?;
     // For an ONNX file, versions and the operators' contracts were checked on import.
-    for (domain, newest) in lmsc_onnx::shapes::NEWEST {
+    for (domain, newest) in lmsc_ir::contract::NEWEST {
         if let Some(found) = graph.opsets.get(*domain).filter(|found| *found > newest) {
             let message = format!(
                 "{} states version {found} of \"{domain}\", and lmsc knows versions up to {newest}",

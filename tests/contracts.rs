@@ -10,7 +10,8 @@ use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 
-use lmsc_ir::{Bytes, Graph, NodeId, Storages, Type, ValueId};
+use lmsc_ir::contract::Contract;
+use lmsc_ir::{Bytes, Graph, NodeId, Op, Storages, Type, ValueId};
 use lmsc_kernels::{Io, Kernel, Spec, StepContext};
 use lmsc_onnx::proto::ModelProto;
 use lmsc_onnx::{SwapForm, export};
@@ -82,7 +83,22 @@ fn words(line: &str) -> Vec<String> {
 }
 
 fn cases() -> Vec<Case> {
-    cases_of(include_str!("../testdata/nodes.txt"))
+    let mut cases = cases_of(include_str!("../testdata/nodes.txt"));
+    let kept = lmsc_ir::contract::all().iter().filter(|contract| {
+        contract.keeps_type()
+            && contract.operands.len() == 1
+            && lmsc_kernels::operators().any(|key| key == contract.key())
+    });
+    let ops = kept.map(|contract| Op::new(contract.domain, contract.name).to_string());
+    let missing: Vec<String> =
+        ops.filter(|op| cases.iter().all(|case| case.op.split('<').next() != Some(op))).collect();
+    cases.extend(missing.into_iter().map(|op| Case {
+        operands: vec![Some(Given { ty: "float[2,3]".to_owned(), elements: None })],
+        results: vec!["float[2,3]".to_owned()],
+        version: None,
+        op,
+    }));
+    cases
 }
 
 fn cases_of(text: &str) -> Vec<Case> {
@@ -333,16 +349,19 @@ fn operands_that_do_not_fit_are_refused_or_run() {
 const HEAD: &str = "\
 # Operators
 
-Made from the tables of rules (`onnx/src/shapes/table.rs`) and of kernels (`runtime/kernels/src/table.rs`, `runtime/cuda/src/table.rs`)
+Made from the tables of contracts (`ir/src/contract/table.rs`) and of kernels (`runtime/kernels/src/table.rs`, `runtime/cuda/src/table.rs`)
 by `INSTA_UPDATE=always cargo test --test all contracts::`. A test fails where this page is of before.
 
 Every operator here is imported, and the types of its results are inferred, in these versions of its domain. A node with another
 attribute, with an attribute of another kind, with more or fewer operands, or of another version is refused. `?` stands behind
 an operand or a result that may be left out, `*` behind any number, `+` behind at least one; `!` behind an attribute that may not
-be left out. Operands with the same capital have elements of one type; `index` is `int32` or `int64`. `@13..` are the versions
+be left out. `Y=X` is a result of the type of operand `X`. Operands with the same capital have elements of one type; `index` is `int32` or `int64`. Behind `=` is the value of an
+attribute that is left out; without it, the value follows from the operands, or there is none. `@13..` are the versions
 in which there is such an operand or attribute.
 
-\"host\" and \"CUDA\" tell where `lmsc run` has a kernel; what a kernel does not take, it refuses before the first step. Graphs with
+\"host\" and \"CUDA\" tell where `lmsc run` has a kernel, \"StableHLO\" which operators are written to it; forms that a kernel or a
+rule does not take are refused before the first step. \"gradient\" is the operator that computes the gradient, where there is one;
+that of others is written with several operators. Lists at the end have the operators that lack a column. Graphs with
 operators that are not in these tables are planned and written where their results have declared types, and not run. So are
 `If`, `Loop` and `Scan`; the types of a branch are inferred from its nodes.
 ";
@@ -351,30 +370,63 @@ operators that are not in these tables are planned and written where their resul
 fn documented() -> String {
     let host: BTreeSet<_> = lmsc_kernels::operators().collect();
     let cuda: BTreeSet<_> = lmsc_cuda::operators().collect();
+    let stablehlo: BTreeSet<_> = lmsc_mlir::operators().collect();
     let mut text = HEAD.to_owned();
     let code = |text: &str| match text.trim() {
         "" => String::new(),
         text => format!("`{}`", text.replace('|', "\\|")),
     };
     let mut last = None;
-    for (domain, name, first, contract) in lmsc_onnx::shapes::contracts() {
+    for contract in lmsc_ir::contract::all() {
+        let (domain, name, first) = (contract.domain, contract.name, contract.first);
         if last.replace(domain) != Some(domain) {
             let title = if domain.is_empty() { "ONNX" } else { domain };
             write!(text, "\n## {title}\n\n").unwrap();
-            text += "| operator | versions | operands and results | attributes | host | CUDA |\n|---|---|---|---|---|---|\n";
+            text += "| operator | versions | operands and results | attributes | host | CUDA | StableHLO | gradient |\n|---|---|---|---|---|---|---|---|\n";
         }
-        let newest = lmsc_onnx::shapes::NEWEST.iter().find(|(d, _)| *d == domain).unwrap().1;
+        let newest = lmsc_ir::contract::NEWEST.iter().find(|(d, _)| *d == domain).unwrap().1;
         let versions = if first == newest { first.to_string() } else { format!("{first}–{newest}") };
-        let (values, attributes) = contract.split_once(" | ").unwrap_or((contract, ""));
-        let has = |set: &BTreeSet<(&str, &str)>| if set.contains(&(domain, name)) { "yes" } else { "" };
-        let (values, attributes) = (code(values), code(attributes));
+        let has = |set: &BTreeSet<(&str, &str)>| if set.contains(&contract.key()) { "yes" } else { "" };
+        let (values, attributes) = (code(contract.values), code(contract.options));
         writeln!(
             text,
-            "| `{name}` | {versions} | {values} | {attributes} | {} | {} |",
+            "| `{name}` | {versions} | {values} | {attributes} | {} | {} | {} | {} |",
             has(&host),
-            has(&cuda)
+            has(&cuda),
+            has(&stablehlo),
+            code(&gradient_of(name).unwrap_or_default())
         )
         .unwrap();
+    }
+    text + &lacks(&host, &cuda, &stablehlo)
+}
+
+/// The operator of the gradient.
+fn gradient_of(name: &str) -> Option<String> {
+    let endings = ["Grad", "Grad_13", "Grad_dX"];
+    let all = lmsc_ir::contract::all().iter();
+    let mut found =
+        all.filter(|other| other.name.strip_prefix(name).is_some_and(|ending| endings.contains(&ending)));
+    found.next_back().map(|contract| contract.name.to_owned())
+}
+
+/// The operators that have no kernel, and those of which only some columns are filled.
+fn lacks(
+    host: &BTreeSet<(&str, &str)>,
+    cuda: &BTreeSet<(&str, &str)>,
+    stablehlo: &BTreeSet<(&str, &str)>,
+) -> String {
+    let all: BTreeSet<_> = lmsc_ir::contract::all().iter().map(Contract::key).collect();
+    let mut text = "\n## Operators that lack something\n".to_owned();
+    let lists: [(&str, Vec<_>); 3] = [
+        ("Without a kernel", all.difference(host).collect()),
+        ("With a kernel of the host, and none of CUDA", host.difference(cuda).collect()),
+        ("With a kernel of the host, and not written to StableHLO", host.difference(stablehlo).collect()),
+    ];
+    for (title, list) in lists {
+        let named = list.iter().map(|(domain, name)| format!("`{}`", Op::new(domain, name)));
+        write!(text, "\n{title} ({}):\n", list.len()).unwrap();
+        named.for_each(|name| write!(text, "{name}\n").unwrap());
     }
     text
 }

@@ -4,6 +4,7 @@ use std::iter::zip;
 
 use foldhash::HashSet;
 
+use crate::contract::ANY_VERSION;
 use crate::{Attr, Bytes, Data, ElementType, Graph, Node, NodeId, TensorType, ValueId, ops};
 
 /// The values of a graph that are integers known without running it: the rule by which constants are folded.
@@ -192,12 +193,13 @@ fn constant(node: &Node) -> Option<Vec<i64>> {
 
 /// The extents from the attribute `start` to the attribute `end`.
 fn shape(node: &Node, dims: &[u64]) -> Option<Vec<i64>> {
-    let bound = |name: &str, absent: i64| match node.attribute(name) {
+    // All versions have the same defaults.
+    let bound = |name: &str| match node.op.attribute(ANY_VERSION, &node.attributes, name) {
         Some(Attr::Int(value)) => Some(within(*value, dims.len())),
-        None => Some(within(absent, dims.len())),
+        None => Some(dims.len()),
         Some(_) => None,
     };
-    let (start, end) = (bound("start", 0)?, bound("end", i64::MAX)?);
+    let (start, end) = (bound("start")?, bound("end")?);
     let dims = dims.get(start..end.max(start))?;
     dims.iter().map(|&dim| i64::try_from(dim).ok()).collect()
 }

@@ -13,6 +13,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use smallvec::SmallVec;
 
+use crate::contract::{self, ANY_VERSION, Contract};
 use crate::ops::{self, Copying, Effects};
 use crate::{Attr, Bytes, Data, Place, Type};
 
@@ -27,7 +28,7 @@ pub struct ValueId(u32);
 entity_impl!(ValueId, "v");
 
 /// The domain of the operators that are lmsc's own: `SwapOut`, `SwapIn`, `Join` and the per-parameter optimizers.
-pub const LMSC_DOMAIN: &str = "ai.lmsc";
+pub const LMSC_DOMAIN: &str = crate::domains::LMSC;
 
 /// A cheaply cloned name.
 pub type Name = Arc<str>;
@@ -36,20 +37,31 @@ pub type Name = Arc<str>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op(Arc<Operator>);
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Operator {
     domain: Box<str>,
     name: Box<str>,
     /// Looked up once, since every analysis needs them for every node.
     effects: Effects,
+    contract: Option<&'static Contract>,
 }
+
+/// Effects and contract follow from domain and name.
+impl PartialEq for Operator {
+    fn eq(&self, other: &Operator) -> bool {
+        (&self.domain, &self.name) == (&other.domain, &other.name)
+    }
+}
+
+impl Eq for Operator {}
 
 impl Op {
     /// The operator `name` of `domain`.
     pub fn new(domain: &str, name: &str) -> Op {
         let domain = if domain == "ai.onnx" { "" } else { domain };
-        let effects = ops::effects_of(domain, name);
-        Op(Arc::new(Operator { domain: domain.into(), name: name.into(), effects }))
+        let contract = contract::of(domain, name);
+        let effects = ops::effects_of(domain, name, contract);
+        Op(Arc::new(Operator { domain: domain.into(), name: name.into(), effects, contract }))
     }
 
     /// The domain; empty for ONNX's own operators.
@@ -70,6 +82,11 @@ impl Op {
     /// The operator's effects on memory.
     pub fn effects(&self) -> &Effects {
         &self.0.effects
+    }
+
+    /// The operator's contract, if lmsc knows the operator.
+    pub fn contract(&self) -> Option<&'static Contract> {
+        self.0.contract
     }
 
     /// Whether this is `ai.lmsc.SwapOut`.
@@ -237,7 +254,7 @@ impl Node {
         self.results.iter().flatten().copied()
     }
 
-    /// The attribute of this name.
+    /// The attribute of this name, if it is given; [`Graph::attribute`] knows defaults.
     pub fn attribute(&self, name: &str) -> Option<&Attr> {
         self.attributes.iter().find(|(n, _)| &**n == name).map(|(_, a)| a)
     }
@@ -385,6 +402,19 @@ impl Graph {
     /// The node.
     pub fn node(&self, node: NodeId) -> &Node {
         &self.nodes[node]
+    }
+
+    /// The version of the operator's domain; [`ANY_VERSION`] where the graph states none.
+    pub fn version_of(&self, op: &Op) -> i64 {
+        self.opsets.get(op.domain()).copied().unwrap_or(ANY_VERSION)
+    }
+
+    /// The value of the node's attribute: the given one, or else the default of the operator's contract; `None` if it has none.
+    ///
+    /// # Panics
+    /// In debug builds, if the contract does not know the attribute.
+    pub fn attribute<'a>(&self, node: &'a Node, name: &str) -> Option<&'a Attr> {
+        node.op.attribute(self.version_of(&node.op), &node.attributes, name)
     }
 
     /// The value.

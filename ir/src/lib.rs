@@ -22,7 +22,9 @@
 
 mod attr;
 mod constants;
+pub mod contract;
 mod digest;
+pub mod domains;
 pub mod equiv;
 mod graph;
 mod level;

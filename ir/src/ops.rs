@@ -1,6 +1,8 @@
 //! The compiler's knowledge of operators besides their shapes: which results are views, which operands are written in place,
-//! which operators are random, and which read only a shape. One row per operator, in one table.
+//! which operators are random, and which read only a shape. Effects are a part of an operator's [contract](crate::contract).
 
+use crate::contract::{ANY_VERSION, Contract};
+use crate::domains::{MS, ONNX};
 use crate::{Attr, Node, Op, Phase, ValueId};
 
 /// An operator's effects on memory.
@@ -31,7 +33,7 @@ pub enum Copying {
     In,
 }
 
-const PLAIN: Effects = Effects {
+pub(crate) const PLAIN: Effects = Effects {
     view: false,
     shape_only: false,
     random: false,
@@ -40,73 +42,33 @@ const PLAIN: Effects = Effects {
     phase: None,
     copy: None,
 };
-const VIEW: Effects = Effects { view: true, ..PLAIN };
-const SHAPE_ONLY: Effects = Effects { shape_only: true, ..PLAIN };
-const RANDOM: Effects = Effects { random: true, ..PLAIN };
-const GRADIENT: Effects = Effects { phase: Some(Phase::Backward), ..PLAIN };
-const OPTIMIZER: Effects = Effects { phase: Some(Phase::Update), ..PLAIN };
-const OUT: Effects = Effects { copy: Some(Copying::Out), ..PLAIN };
-const IN: Effects = Effects { copy: Some(Copying::In), ..PLAIN };
+pub(crate) const VIEW: Effects = Effects { view: true, ..PLAIN };
+pub(crate) const SHAPE_ONLY: Effects = Effects { shape_only: true, ..PLAIN };
+pub(crate) const RANDOM: Effects = Effects { random: true, ..PLAIN };
+pub(crate) const GRADIENT: Effects = Effects { phase: Some(Phase::Backward), ..PLAIN };
+pub(crate) const OPTIMIZER: Effects = Effects { phase: Some(Phase::Update), ..PLAIN };
+pub(crate) const OUT: Effects = Effects { copy: Some(Copying::Out), ..PLAIN };
+pub(crate) const IN: Effects = Effects { copy: Some(Copying::In), ..PLAIN };
 
-const fn writing(writes: &'static [(usize, usize)]) -> Effects {
+pub(crate) const fn writing(writes: &'static [(usize, usize)]) -> Effects {
     Effects { writes, ..PLAIN }
 }
 
-const fn updating(writes: &'static [(usize, usize)]) -> Effects {
+pub(crate) const fn updating(writes: &'static [(usize, usize)]) -> Effects {
     Effects { writes, phase: Some(Phase::Update), ..PLAIN }
 }
 
-/// Operators that are not plain functions of their operands. All others are.
-#[rustfmt::skip]
-const TABLE: &[(&str, &str, Effects)] = &[
-    ("", "Identity", VIEW),
-    ("", "Reshape", VIEW),
-    ("", "Flatten", VIEW),
-    ("", "Squeeze", VIEW),
-    ("", "Unsqueeze", VIEW),
-    ("", "Shape", SHAPE_ONLY),
-    ("", "Size", SHAPE_ONLY),
-    ("", "Bernoulli", RANDOM),
-    ("", "Dropout", RANDOM),
-    ("", "Multinomial", RANDOM),
-    ("", "RandomNormal", RANDOM),
-    ("", "RandomNormalLike", RANDOM),
-    ("", "RandomUniform", RANDOM),
-    ("", "RandomUniformLike", RANDOM),
-    ("", "MaxPoolGrad", GRADIENT),
-    ("", "AveragePoolGrad", GRADIENT),
-    ("com.microsoft", "BitmaskDropout", RANDOM),
-    ("com.microsoft", "BiasDropout", RANDOM),
-    ("com.microsoft", "BatchNormInternal", Effects { aside: true, ..writing(&[(3, 1), (4, 2)]) }),
-    // The flag of the accumulator is not a value of its variable; the optional second result is.
-    ("com.microsoft", "InPlaceAccumulatorV2", updating(&[(0, 1)])),
-    ("com.microsoft", "InPlaceAccumulator", updating(&[(0, 0)])),
-    ("com.microsoft", "AdamOptimizer", updating(&[(1, 0), (4, 1), (5, 2), (2, 3)])),
-    ("com.microsoft", "AdamWOptimizer", OPTIMIZER),
-    ("com.microsoft", "SGDOptimizerV2", OPTIMIZER),
-    ("com.microsoft", "YieldOp", GRADIENT),
-    ("ai.lmsc", "SwapOut", OUT),
-    ("ai.lmsc", "SwapIn", IN),
-    ("ai.lmsc", "AttentionGrad", GRADIENT),
-    ("ai.lmsc", "AdamWOptimizer", updating(&[(2, 0), (4, 1), (5, 2), (6, 3)])),
-    ("ai.lmsc", "SGDOptimizer", updating(&[(1, 0)])),
-    ("ai.onnx.preview.training", "Adam", OPTIMIZER),
-    ("ai.onnx.preview.training", "Adagrad", OPTIMIZER),
-    ("ai.onnx.preview.training", "Momentum", OPTIMIZER),
-    ("ai.onnx.preview.training", "Gradient", GRADIENT),
-];
-
-/// The effects of the operator of this domain and name: its row of the table.
+/// The effects of the operator of this domain and name: those of its contract.
 ///
-/// An operator of the `com.microsoft` domain whose name ends in `Grad` (with or without a suffix such as `_13`)
-/// is a gradient operator without being listed.
-pub(crate) fn effects_of(domain: &str, name: &str) -> Effects {
-    if let Some((_, _, effects)) = TABLE.iter().find(|row| (row.0, row.1) == (domain, name)) {
-        return *effects;
-    }
+/// Without one, an operator of the `com.microsoft` domain whose name ends in `Grad` (with or without a suffix such as `_13`)
+/// is a gradient operator.
+pub(crate) fn effects_of(domain: &str, name: &str, contract: Option<&Contract>) -> Effects {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
-    let gradient = domain == "com.microsoft" && (stem.ends_with("Grad") || stem.ends_with("Grad_dX"));
-    if gradient { GRADIENT } else { PLAIN }
+    match contract {
+        Some(contract) => contract.effects,
+        None if domain == MS && (stem.ends_with("Grad") || stem.ends_with("Grad_dX")) => GRADIENT,
+        None => PLAIN,
+    }
 }
 
 /// Operators whose results are all zero if one of these operands is zero, for any finite values of the other operands, and the
@@ -115,35 +77,35 @@ type Vanishing = (&'static str, &'static str, &'static [usize], &'static [usize]
 
 #[rustfmt::skip]
 const VANISHING: &[Vanishing] = &[
-    ("", "Mul", &[0, 1], &[]),
-    ("", "MatMul", &[0, 1], &[]),
-    ("", "Gemm", &[0, 1], &[2]),
-    ("", "Conv", &[0, 1], &[2]),
-    ("", "Relu", &[0], &[]),
-    ("", "Neg", &[0], &[]),
-    ("", "Identity", &[0], &[]),
-    ("", "Reshape", &[0], &[]),
-    ("", "Flatten", &[0], &[]),
-    ("", "Squeeze", &[0], &[]),
-    ("", "Unsqueeze", &[0], &[]),
-    ("", "Transpose", &[0], &[]),
-    ("", "Expand", &[0], &[]),
-    ("", "ReduceSum", &[0], &[]),
-    ("", "ReduceMean", &[0], &[]),
-    ("", "MaxPoolGrad", &[0], &[]),
-    ("com.microsoft", "FusedMatMul", &[0, 1], &[]),
-    ("com.microsoft", "Scale", &[0], &[]),
-    ("com.microsoft", "BatchNormalizationGrad", &[0], &[]),
-    ("com.microsoft", "ConvGrad", &[0], &[]),
-    ("com.microsoft", "DropoutGrad", &[0], &[]),
-    ("com.microsoft", "FastGeluGrad", &[0], &[]),
-    ("com.microsoft", "GeluGrad", &[0], &[]),
-    ("com.microsoft", "LayerNormalizationGrad", &[0], &[]),
-    ("com.microsoft", "ReluGrad", &[0], &[]),
+    (ONNX, "Mul", &[0, 1], &[]),
+    (ONNX, "MatMul", &[0, 1], &[]),
+    (ONNX, "Gemm", &[0, 1], &[2]),
+    (ONNX, "Conv", &[0, 1], &[2]),
+    (ONNX, "Relu", &[0], &[]),
+    (ONNX, "Neg", &[0], &[]),
+    (ONNX, "Identity", &[0], &[]),
+    (ONNX, "Reshape", &[0], &[]),
+    (ONNX, "Flatten", &[0], &[]),
+    (ONNX, "Squeeze", &[0], &[]),
+    (ONNX, "Unsqueeze", &[0], &[]),
+    (ONNX, "Transpose", &[0], &[]),
+    (ONNX, "Expand", &[0], &[]),
+    (ONNX, "ReduceSum", &[0], &[]),
+    (ONNX, "ReduceMean", &[0], &[]),
+    (ONNX, "MaxPoolGrad", &[0], &[]),
+    (MS, "FusedMatMul", &[0, 1], &[]),
+    (MS, "Scale", &[0], &[]),
+    (MS, "BatchNormalizationGrad", &[0], &[]),
+    (MS, "ConvGrad", &[0], &[]),
+    (MS, "DropoutGrad", &[0], &[]),
+    (MS, "FastGeluGrad", &[0], &[]),
+    (MS, "GeluGrad", &[0], &[]),
+    (MS, "LayerNormalizationGrad", &[0], &[]),
+    (MS, "ReluGrad", &[0], &[]),
 ];
 
 /// Operators whose results are all zero if all operands are.
-const SUMS: &[(&str, &str)] = &[("", "Add"), ("", "Concat"), ("", "Sub"), ("", "Sum")];
+const SUMS: &[(&str, &str)] = &[(ONNX, "Add"), (ONNX, "Concat"), (ONNX, "Sub"), (ONNX, "Sum")];
 
 /// The operators that [`vanishes`] knows, each with the operands of which a single zero one suffices, or none if all must be
 /// zero.
@@ -173,7 +135,9 @@ pub fn vanishes(op: &Op, zero: &[Option<bool>]) -> bool {
 /// ones.
 pub fn aside(node: &Node) -> Option<&'static [(usize, usize)]> {
     let effects = node.op.effects();
-    let training = || node.attribute("training_mode") == Some(&Attr::Int(1));
+    // One default holds for all versions.
+    let training =
+        || node.op.attribute(ANY_VERSION, &node.attributes, "training_mode") == Some(&Attr::Int(1));
     (effects.aside && training()).then_some(effects.writes)
 }
 
@@ -217,11 +181,14 @@ mod tests {
 
     #[test]
     fn gradient_operators_are_known_by_name() {
-        for name in ["ConvGrad", "SoftmaxGrad_13", "BiasGeluGrad_dX", "SoftmaxCrossEntropyLossGrad"] {
-            assert_eq!(effects_of("com.microsoft", name).phase, Some(Phase::Backward), "{name}");
+        let phase = |domain: &str, name: &str| Op::new(domain, name).effects().phase;
+        for name in
+            ["ConvGrad", "SoftmaxGrad_13", "BiasGeluGrad_dX", "OtherGrad", "OtherGrad_13", "OtherGrad_dX"]
+        {
+            assert_eq!(phase(MS, name), Some(Phase::Backward), "{name}");
         }
-        assert_eq!(effects_of("com.microsoft", "FusedMatMul").phase, None);
-        assert_eq!(effects_of("", "Relu").phase, None);
+        assert_eq!(phase(MS, "FusedMatMul"), None);
+        assert_eq!(phase(ONNX, "Relu"), None);
     }
 
     #[test]
@@ -242,10 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn no_operator_has_two_rows() {
-        for (i, (domain, name, _)) in TABLE.iter().enumerate() {
-            assert!(!TABLE[..i].iter().any(|(d, n, _)| (d, n) == (domain, name)), "{domain} {name}");
-        }
+    fn no_operator_vanishes_by_two_rows() {
         let names: Vec<_> = vanishing().map(|(domain, name, _)| (domain, name)).collect();
         assert!((0..names.len()).all(|i| !names[..i].contains(&names[i])));
     }

@@ -72,7 +72,7 @@ impl Phases {
     fn find(&mut self, graph: &Graph) {
         let mut roots: Vec<NodeId> = Vec::new();
         for &id in graph.order() {
-            if graph.node(id).op.key() == ("com.microsoft", "YieldOp") {
+            if graph.node(id).op.key() == (crate::domains::MS, "YieldOp") {
                 roots.extend(graph.node(id).reads().filter_map(|v| graph.producer(v)));
             }
         }

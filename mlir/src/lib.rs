@@ -76,6 +76,11 @@ pub fn iree(graph: &Graph) -> Result<String, StablehloError> {
     stablehlo::module(graph, &stablehlo::Iree)
 }
 
+/// The domain and name of every operator that [`xla`] and [`iree`] write; some forms of them they refuse.
+pub fn operators() -> impl Iterator<Item = (&'static str, &'static str)> {
+    stablehlo::operators()
+}
+
 /// The graph that the module describes.
 ///
 /// The graph may break invariants; use `lmsc_ir::verify` to check them.

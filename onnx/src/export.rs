@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+use lmsc_ir::contract::NEWEST;
 use lmsc_ir::{Advice, Attr, Data, ElementType, Graph, Node, NodeId, Place, TensorType, Type, ValueId, ops};
 
 use crate::aside::Scratch;
@@ -23,7 +24,7 @@ use crate::shapes::data_type;
 use crate::state::is_copy;
 use crate::{
     IR_WITH_FUNCTIONS, IR_WITH_NODE_METADATA, LMSC_DOMAIN, addresses, copy, import_opset, kept, key,
-    set_metadata, shapes, state, update,
+    set_metadata, state, update,
 };
 
 /// Why a graph cannot be written as ONNX.
@@ -155,7 +156,7 @@ pub fn export(
     let uses_onnx = body.node.iter().any(|node| is_onnx(node.domain()));
     // A text need not say which of ONNX's versions it means, and copies of values are written as ONNX's operators.
     if uses_onnx && !proto.opset_import.iter().any(|import| is_onnx(import.domain())) {
-        let newest = shapes::NEWEST.iter().find(|(domain, _)| is_onnx(domain));
+        let newest = NEWEST.iter().find(|(domain, _)| is_onnx(domain));
         newest.into_iter().for_each(|&(_, version)| import_opset(&mut proto, "", version));
     }
     Ok(proto)

@@ -132,7 +132,7 @@ pub fn link(training: &Model, optimizer: &Model) -> Result<Model, LinkError> {
         });
     }
     proto.graph = Some(graph);
-    for (domain, version) in [(crate::LMSC_DOMAIN, 1), ("com.microsoft", 1)] {
+    for (domain, version) in [(crate::LMSC_DOMAIN, 1), (lmsc_ir::domains::MS, 1)] {
         crate::import_opset(&mut proto, domain, version);
     }
     let mapped = [&training.mapped[..], &optimizer.mapped[..]].concat();
@@ -177,7 +177,7 @@ fn gradients(training: &Model, graph: &mut GraphProto) -> Result<Vec<Gradient>, 
     let known = names(graph);
     let mut gradients = Vec::new();
     for node in &mut graph.node {
-        if node.domain.as_deref() != Some("com.microsoft")
+        if node.domain.as_deref() != Some(lmsc_ir::domains::MS)
             || node.op_type.as_deref() != Some("InPlaceAccumulatorV2")
         {
             continue;

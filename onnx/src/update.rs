@@ -11,7 +11,7 @@ use crate::file::Model;
 use crate::proto::{AttributeProto, AttributeType, GraphProto, NodeProto};
 use crate::{LMSC_DOMAIN, key, set_metadata};
 
-const SOURCE_DOMAIN: &str = "com.microsoft";
+const SOURCE_DOMAIN: &str = lmsc_ir::domains::MS;
 
 /// The differences between the optimizers.
 pub(crate) struct Optimizer {

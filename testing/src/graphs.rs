@@ -10,6 +10,7 @@ use lmsc_ir::{
     Attr, Data, ElementType, Graph, LMSC_DOMAIN, Node, NodeId, Op, Place, TensorType, Type, Update, ValueId,
 };
 
+use lmsc_ir::domains::MS;
 use lmsc_ir::rng::{Rng, Source};
 
 /// The requested size of a graph.
@@ -107,8 +108,6 @@ struct Builder<'u, S> {
     early_updates: bool,
     pools: usize,
 }
-
-const MS: &str = "com.microsoft";
 
 fn float(dims: impl Into<Vec<u64>>) -> Option<TensorType> {
     Some(TensorType::new(ElementType::Float, dims))

@@ -3,6 +3,7 @@
 mod comments;
 mod constants;
 mod crates;
+mod defaults;
 mod files;
 mod glossary;
 mod names;
@@ -28,6 +29,7 @@ pub(crate) const RULES: &[Rule] = &[
     source::graphs_change_by_checked_methods,
     source::tests_are_named_by_behaviour,
     source::unsafe_code_is_listed_and_argued,
+    defaults::defaults_stand_in_the_contracts,
     names::public_type_names_are_unique,
     constants::tuning_constants_are_few_and_measured,
     passes::passes_are_registered,

@@ -207,13 +207,13 @@ impl Evaluation<'_> {
     fn shape(&self) -> Option<Integers> {
         let extents = self.extents(0)?;
         let rank = extents.len() as i128;
-        let bound = |name: &str, otherwise: i128| match self.node.attribute(name) {
+        let bound = |name: &str| match self.graph.attribute(self.node, name) {
             Some(&Attr::Int(at)) if at < 0 => Some((i128::from(at) + rank).max(0)),
             Some(&Attr::Int(at)) => Some(i128::from(at).min(rank)),
             Some(_) => None,
-            None => Some(otherwise),
+            None => Some(rank),
         };
-        let (start, end) = (bound("start", 0)?, bound("end", rank)?);
+        let (start, end) = (bound("start")?, bound("end")?);
         let within = |at: &i128| start <= *at && *at < end;
         Some(list((0..rank).filter(within).map(|at| extents[at as usize]).collect()))
     }

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
+use lmsc_ir::contract::ANY_VERSION;
 use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, TensorType, ValueId};
-
-use super::int;
 
 /// Maximum length: longer lists do not occur in shape computations.
 const MOST: u64 = 64;
@@ -101,12 +100,16 @@ impl Known {
 /// The range of extents, out of `rank`, that a `Shape` returns.
 pub(super) fn shape_range(node: &Node, rank: usize) -> Range<usize> {
     let last = rank as i64;
-    let bound = |name, default| {
-        let place = int(node, name).unwrap_or(default);
+    // All versions have the same defaults.
+    let bound = |name| {
+        let place = match node.op.attribute(ANY_VERSION, &node.attributes, name) {
+            Some(&Attr::Int(place)) => place,
+            _ => last,
+        };
         (if place < 0 { place.saturating_add(last) } else { place }).clamp(0, last) as usize
     };
-    let start = bound("start", 0);
-    start..bound("end", last).max(start)
+    let start = bound("start");
+    start..bound("end").max(start)
 }
 
 /// The elements of a `Constant`.

@@ -23,6 +23,7 @@ use crate::key;
 use crate::print::{MAX_PRINTED_ELEMENTS, Ssa, print_ssa};
 use crate::types::{push, quoted, separated, tensor};
 use known::Known;
+pub(crate) use rules::operators;
 use rules::{Cx, Rule, Why, rule};
 use writer::{Val, Writer};
 

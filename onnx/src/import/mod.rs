@@ -2,9 +2,9 @@
 //!
 //! - A graph input that is also an initializer has a default, which a caller may replace: it is among the graph's inputs, and its
 //!   bytes are among the initializers. Before IR version 4 every initializer was an input, and none can be replaced. Where extents
-//!   depend on a default, they are those of the default ([`shapes::deciding`]).
+//!   depend on a default, they are those of the default ([`deciding`](crate::shapes::deciding)).
 //! - Extents are numbers: symbols of graph inputs are bound by [`Dims`], expressions such as `2*n` follow from them, and
-//!   everything else follows from the inputs by [`shapes`]. Other symbols, such as `unk__7`, declare
+//!   everything else follows from the inputs by [rules](crate::shapes). Other symbols, such as `unk__7`, declare
 //!   nothing: exporters give one size several names.
 //! - Nodes stay in the file's order if that is a topological one, or else in the topological order that is
 //!   nearest to it.
@@ -24,12 +24,13 @@ mod standard;
 
 use std::collections::BTreeSet;
 
+use lmsc_ir::contract::NEWEST;
 use lmsc_ir::{Data, Graph, TensorType};
 
 use crate::file::Model;
 use crate::functions::Ours;
 use crate::proto::{GraphProto, TensorProto};
-use crate::{addresses, key, shapes};
+use crate::{addresses, key};
 
 use bodies::Breaches;
 use build::Build;
@@ -197,7 +198,7 @@ fn versions(model: &Model, errors: &mut Errors) {
             "ai.onnx" => "",
             domain => domain,
         };
-        let newest = shapes::NEWEST.iter().find(|(name, _)| *name == domain).map_or(i64::MAX, |(_, n)| *n);
+        let newest = NEWEST.iter().find(|(name, _)| *name == domain).map_or(i64::MAX, |(_, n)| *n);
         let found = import.version();
         if found > newest && told.insert((domain, found)) {
             errors.push(ImportError::Opset { domain: domain.to_owned(), found, newest });

@@ -22,17 +22,18 @@ impl<'a> Window<'a> {
             (None, Some(default)) => default.to_vec(),
             (None, None) => return wrong("attribute `kernel_shape` is missing"),
         };
-        let auto_pad = cx.string("auto_pad")?;
+        let auto_pad = if cx.knows("auto_pad") { cx.string("auto_pad")? } else { "NOTSET" };
         if !["", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"].contains(&auto_pad) {
             return wrong(format!(
                 "attribute `auto_pad` is `{auto_pad}`; it is NOTSET, VALID, SAME_UPPER or SAME_LOWER"
             ));
         }
+        let list = |name| Ok::<_, Refusal>(cx.int_list(name)?.filter(|l| !l.is_empty()));
         let window = Window {
             kernel,
-            strides: cx.int_list("strides")?.filter(|l| !l.is_empty()),
-            dilations: cx.int_list("dilations")?.filter(|l| !l.is_empty()),
-            pads: cx.int_list("pads")?.filter(|l| !l.is_empty()),
+            strides: list("strides")?,
+            dilations: if cx.knows("dilations") { list("dilations")? } else { None },
+            pads: list("pads")?,
             auto_pad,
         };
         let lengths = [
@@ -121,7 +122,7 @@ fn spatial<'a>(cx: &Cx<'a>, index: usize) -> Result<&'a [u64], Refusal> {
 }
 
 fn group(cx: &Cx<'_>) -> Result<u64, Refusal> {
-    match cx.int_or("group", 1)? {
+    match cx.int("group")? {
         group @ 1.. => Ok(group as u64),
         group => wrong(format!("attribute `group` is {group}; it is at least 1")),
     }

@@ -68,7 +68,7 @@ fn older_broadcast(cx: &Cx<'_>) -> Result<(), Refusal> {
         ));
     }
     let last = a.len().checked_sub(b.len()).map(|lead| lead as i64);
-    match cx.int("axis")? {
+    match cx.int_if_any("axis")? {
         Some(axis) if Some(axis) != last && Some(axis - a.len() as i64) != last && a != b => wrong(format!(
             "attribute `axis` is {axis}: before version 7 it says along which axes {} is broadcast; lmsc knows the last axes alone",
             cx.typed(1)
@@ -195,23 +195,17 @@ pub(super) fn select(cx: &Cx<'_>) -> Answer {
 
 /// `Cast`, to the element type of an attribute.
 pub(super) fn cast(cx: &Cx<'_>) -> Answer {
-    match cx.element("to")? {
-        Some(to) => cast_to(cx, to),
-        None => wrong("attribute `to` is missing"),
-    }
+    cast_to(cx, cx.need_element("to")?)
 }
 
 /// `BitCast`: other elements of the same number of bits.
 pub(super) fn bit_cast(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    match cx.element("to")? {
-        Some(to) if to.bits() == x.element.bits() => one(to, &*x.dims),
-        Some(to) => wrong(format!(
-            "attribute `to` is {to}, whose elements have other sizes than those of {}",
-            cx.typed(0)
-        )),
-        None => wrong("attribute `to` is missing"),
+    let to = cx.need_element("to")?;
+    if to.bits() == x.element.bits() {
+        return one(to, &*x.dims);
     }
+    wrong(format!("attribute `to` is {to}, whose elements have other sizes than those of {}", cx.typed(0)))
 }
 
 /// Operand 0 in another element type.

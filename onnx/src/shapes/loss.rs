@@ -1,6 +1,6 @@
 //! Losses and their gradients.
 
-use lmsc_ir::TensorType;
+use lmsc_ir::{ElementType, TensorType};
 
 use super::{Answer, Cx, Refusal, show, wrong};
 
@@ -25,9 +25,14 @@ fn labelled<'a>(cx: &Cx<'a>, scores: &TensorType, at: usize) -> Result<&'a [u64]
     Ok(labels)
 }
 
+/// The element type of the loss that an attribute of some operators names.
+fn output_type(cx: &Cx<'_>) -> Result<Option<ElementType>, Refusal> {
+    if cx.knows("output_type") { cx.element("output_type") } else { Ok(None) }
+}
+
 /// The loss, reduced or one per label.
 fn reduced(cx: &Cx<'_>, scores: &TensorType, labels: &[u64]) -> Result<TensorType, Refusal> {
-    let element = cx.element("output_type")?.unwrap_or(scores.element);
+    let element = output_type(cx)?.unwrap_or(scores.element);
     match cx.string("reduction")? {
         "none" => Ok(TensorType::new(element, labels)),
         "" | "mean" | "sum" => Ok(TensorType::new(element, [])),
@@ -58,7 +63,7 @@ pub(super) fn cross_entropy_gradient(cx: &Cx<'_>) -> Answer {
     if dy != expected && dy != [1] {
         return wrong(format!("dY is {}; its extents should be {}", cx.typed(0), show(expected)));
     }
-    let element = cx.element("output_type")?.unwrap_or(log_prob.element);
+    let element = output_type(cx)?.unwrap_or(log_prob.element);
     Ok(vec![Some(TensorType::new(element, &*log_prob.dims).into())])
 }
 

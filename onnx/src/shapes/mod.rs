@@ -33,11 +33,10 @@ use lmsc_ir::words::count;
 use lmsc_ir::{Attr, ElementType, Name, Op, TensorType, Type};
 
 pub use constant::Const;
-use contract::Contract;
-pub use contract::NEWEST;
-pub(crate) use contract::{ANY_VERSION, CONVERT, spelled};
+pub(crate) use contract::{CONVERT, spelled};
 pub(crate) use graph::{Constants, operands, producer};
 pub use graph::{check, constants, deciding};
+pub(crate) use lmsc_ir::contract::ANY_VERSION;
 use say::{axis, axis_mask, extent, extents, kind, result_extent, show};
 
 /// The known facts about a value: its type, and its elements if they are few and constant.
@@ -262,21 +261,12 @@ type Rule = fn(&Cx<'_>) -> Answer;
 
 /// Every operator that has a rule, as (domain, name), sorted.
 pub fn operators() -> Vec<(&'static str, &'static str)> {
-    table::operators().into_iter().map(|(domain, name, _)| (domain, name)).collect()
+    lmsc_ir::contract::all().iter().map(lmsc_ir::contract::Contract::key).collect()
 }
 
 /// Whether ONNX's own operator of this name has a rule.
 pub(crate) fn is_known(name: &str) -> bool {
-    table::row(&lmsc_ir::Op::new("", name)).is_some()
-}
-
-/// Every operator that has a rule, as (domain, name, first version, its contract), sorted; [`NEWEST`] has the newest versions.
-pub fn contracts() -> Vec<(&'static str, &'static str, i64, &'static str)> {
-    let row = |(domain, name, contract): (&'static str, &'static str, &'static str)| {
-        let (first, rest) = contract.split_once(' ').unwrap_or(("1", contract));
-        (domain, name, first.parse().unwrap_or(1), rest)
-    };
-    table::operators().into_iter().map(row).collect()
+    table::rule(&Op::new("", name)).is_some()
 }
 
 /// Refuses a node that violates its operator's contract: an unknown attribute or one of another kind, too few or too many
@@ -285,8 +275,8 @@ pub fn contracts() -> Vec<(&'static str, &'static str, i64, &'static str)> {
 /// # Errors
 /// [`ShapeError::Contract`].
 pub(crate) fn adheres<'a>(query: &'a Query<'a>) -> Result<(), ShapeError> {
-    match table::row(query.op) {
-        Some(row) => row.contract.check(query).map_err(|breach| breach.at(query)),
+    match query.op.contract() {
+        Some(contract) => contract::check(contract, query).map_err(|breach| breach.at(query)),
         None => Ok(()),
     }
 }
@@ -297,7 +287,7 @@ pub(crate) fn adheres<'a>(query: &'a Query<'a>) -> Result<(), ShapeError> {
 /// [`ShapeError`] if the node is not valid, or has a result whose type neither a rule nor the declaration determines. A
 /// declaration that contradicts a rule is ignored.
 pub(crate) fn infer<'a>(query: &'a Query<'a>) -> Result<Vec<Option<Fact>>, ShapeError> {
-    match table::row(query.op).map(|row| (row.rule)(&Cx { query })) {
+    match table::rule(query.op).map(|rule| rule(&Cx { query })) {
         Some(Ok(facts)) => settle(query, facts, "the operator's rule does not cover it"),
         Some(Err(Refusal::Unknown(reason))) => settle(query, Vec::new(), &reason),
         Some(Err(Refusal::Wrong(reason))) => Err(invalid(query, reason)),
@@ -459,12 +449,23 @@ impl<'a> Cx<'a> {
         self.maybe_scalar(index)?.map_or_else(|| wrong(format!("operand {index} is missing")), Ok)
     }
 
+    /// The given attribute, or else the default of the operator's contract.
     fn attribute(&self, name: &str) -> Option<&'a Attr> {
-        self.query.attributes.iter().find(|(n, _)| &**n == name).map(|(_, a)| a)
+        self.query.op.attribute(self.query.version, self.query.attributes, name)
     }
 
-    /// The integer attribute, if it is set.
-    fn int(&self, name: &str) -> Result<Option<i64>, Refusal> {
+    /// Whether the attribute is given.
+    fn says(&self, name: &str) -> bool {
+        self.query.attributes.iter().any(|(given, _)| &**given == name)
+    }
+
+    /// Whether the operator has an attribute of this name: a rule that several operators share may only read those that it has.
+    fn knows(&self, name: &str) -> bool {
+        self.query.op.contract().is_some_and(|contract| contract.knows(name))
+    }
+
+    /// The integer attribute, or its default; `None` if it has none.
+    fn int_if_any(&self, name: &str) -> Result<Option<i64>, Refusal> {
         match self.attribute(name) {
             None => Ok(None),
             Some(Attr::Int(i)) => Ok(Some(*i)),
@@ -472,17 +473,17 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The integer attribute, or `default`.
-    fn int_or(&self, name: &str, default: i64) -> Result<i64, Refusal> {
-        Ok(self.int(name)?.unwrap_or(default))
+    /// The integer attribute, or its default.
+    fn int(&self, name: &str) -> Result<i64, Refusal> {
+        self.int_if_any(name)?.map_or_else(|| wrong(format!("attribute `{name}` is missing")), Ok)
     }
 
-    /// Whether the integer attribute is set and not zero.
+    /// Whether the integer attribute, or its default, is not zero.
     fn flag(&self, name: &str) -> Result<bool, Refusal> {
-        Ok(self.int_or(name, 0)? != 0)
+        Ok(self.int(name)? != 0)
     }
 
-    /// The attribute of integers, if it is set.
+    /// The attribute of integers, or its default; `None` if it has none.
     fn int_list(&self, name: &str) -> Result<Option<&'a [i64]>, Refusal> {
         match self.attribute(name) {
             None => Ok(None),
@@ -493,10 +494,10 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The string attribute, or an empty string.
+    /// The string attribute, or its default.
     fn string(&self, name: &str) -> Result<&'a str, Refusal> {
         match self.attribute(name) {
-            None => Ok(""),
+            None => wrong(format!("attribute `{name}` is missing")),
             Some(Attr::String(s)) => match std::str::from_utf8(s) {
                 Ok(s) => Ok(s),
                 Err(_) => wrong(format!("attribute `{name}` is not UTF-8 text")),
@@ -505,9 +506,9 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The element type that the attribute names by ONNX's number, if it is set.
+    /// The element type that the attribute, or its default, names by ONNX's number; `None` if it has no default.
     fn element(&self, name: &str) -> Result<Option<ElementType>, Refusal> {
-        match self.int(name)? {
+        match self.int_if_any(name)? {
             None => Ok(None),
             Some(code) => match element_type(code) {
                 Some(element) => Ok(Some(element)),
@@ -518,10 +519,16 @@ impl<'a> Cx<'a> {
         }
     }
 
+    /// The same of an attribute that has a default or is required.
+    fn need_element(&self, name: &str) -> Result<ElementType, Refusal> {
+        self.element(name)?.map_or_else(|| wrong(format!("attribute `{name}` is missing")), Ok)
+    }
+
     /// The integers of the attribute, or else of the operand; `None` if both are left out. Operators whose attribute became an
     /// operand are read in both forms, for every version.
     fn int_list_or_ints(&self, name: &str, index: usize) -> Result<Option<&'a [i64]>, Refusal> {
-        match self.int_list(name)? {
+        let listed = if self.knows(name) { self.int_list(name)? } else { None };
+        match listed {
             Some(ints) => Ok(Some(ints)),
             None => self.ints(index),
         }

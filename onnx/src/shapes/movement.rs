@@ -57,7 +57,7 @@ fn joined(cx: &Cx<'_>, all: &[&TensorType], at: usize) -> Result<TensorType, Ref
 pub(super) fn concat(cx: &Cx<'_>) -> Answer {
     let all = (0..cx.operand_count()).map(|i| cx.tensor(i)).collect::<Result<Vec<_>, _>>()?;
     let Some(first) = all.first() else { return wrong("there are no operands") };
-    let at = cx.axis_of(1, first.dims.len(), &X)?;
+    let at = cx.axis_of(first.dims.len(), &X)?;
     let ty = joined(cx, &all, at)?;
     let whole = fold(ty.element, &*ty.dims, |out| {
         let inner: usize = out[at + 1..].iter().product::<u64>() as usize;
@@ -106,12 +106,12 @@ fn part(cx: &Cx<'_>, x: &TensorType, at: usize, start: u64, length: u64) -> Fact
 /// `Split` and `SplitTraining`.
 pub(super) fn split(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    let at = cx.axis(0, 0)?;
+    let at = cx.axis(0)?;
     let whole = x.dims[at];
     let lengths = match cx.int_list_or_ints("split", 1)? {
         Some(lengths) => extents(lengths, || cx.attribute_or("split", 1))?,
         None => {
-            let count = match cx.int("num_outputs")? {
+            let count = match cx.int_if_any("num_outputs")? {
                 Some(n) => extent(n, || "attribute `num_outputs`".to_owned())?,
                 None => cx.result_count() as u64,
             };
@@ -198,7 +198,7 @@ pub(super) fn slice(cx: &Cx<'_>) -> Answer {
 
 /// Refuses indices with more elements than the data along an axis that is not indexed.
 fn elements_fit(cx: &Cx<'_>, data: &[u64], indices: usize) -> Result<(), Refusal> {
-    let at = cx.axis_of(0, data.len(), &"the data")?;
+    let at = cx.axis_of(data.len(), &"the data")?;
     let dims = cx.dims(indices)?;
     if dims.len() == data.len() && (0..data.len()).all(|i| i == at || dims[i] <= data[i]) {
         Ok(())
@@ -240,7 +240,7 @@ fn gathered(data: &[u64], at: usize, indices: &[u64]) -> Vec<u64> {
 /// `Gather`.
 pub(super) fn gather(cx: &Cx<'_>) -> Answer {
     let (x, indices) = (cx.tensor(0)?, cx.tensor(1)?);
-    let at = cx.axis(0, 0)?;
+    let at = cx.axis(0)?;
     let n = x.dims[at];
     if let Some(Const::Ints(picked)) = cx.value(1)
         && let Some(i) = picked.iter().find(|&&i| i128::from(i) >= n.into() || i128::from(i) < -i128::from(n))
@@ -263,7 +263,7 @@ pub(super) fn gather(cx: &Cx<'_>) -> Answer {
 pub(super) fn gather_gradient(cx: &Cx<'_>) -> Answer {
     let dims = cx.extents(0)?;
     let (indices, dy) = (cx.tensor(1)?, cx.tensor(2)?);
-    let at = cx.axis_of(0, dims.len(), &"result 0")?;
+    let at = cx.axis_of(dims.len(), &"result 0")?;
     let expected = gathered(&dims, at, &indices.dims);
     if expected != dy.dims {
         return wrong(format!(
@@ -281,7 +281,7 @@ pub(super) fn gather_gradient(cx: &Cx<'_>) -> Answer {
 /// `GatherElements`.
 pub(super) fn gather_elements(cx: &Cx<'_>) -> Answer {
     let (x, indices) = (cx.tensor(0)?, cx.tensor(1)?);
-    cx.axis(0, 0)?;
+    cx.axis(0)?;
     if indices.dims.len() != x.dims.len() {
         return wrong(format!("the indices are {}, of another rank than {}", cx.typed(1), cx.typed(0)));
     }
@@ -298,7 +298,7 @@ pub(super) fn gather_nd(cx: &Cx<'_>) -> Answer {
 /// The extents of the slices that the tuples of operand 1 select from a tensor.
 fn gathered_nd(cx: &Cx<'_>, x: &[u64]) -> Result<Vec<u64>, Refusal> {
     let indices = cx.tensor(1)?;
-    let batch = usize::try_from(cx.int_or("batch_dims", 0)?).unwrap_or(usize::MAX);
+    let batch = usize::try_from(cx.int("batch_dims")?).unwrap_or(usize::MAX);
     let Some((&depth, lead)) = indices.dims.split_last() else {
         return wrong(format!("{} is a scalar, which holds no indices", cx.typed(1)));
     };
@@ -320,7 +320,7 @@ fn no_scatter<T>(cx: &Cx<'_>, expected: &str) -> Result<T, Refusal> {
 /// `ScatterElements`: indices and updates agree.
 pub(super) fn scatter_elements(cx: &Cx<'_>) -> Answer {
     let (x, indices, updates) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
-    cx.axis(0, 0)?;
+    cx.axis(0)?;
     if indices.dims != updates.dims || indices.dims.len() != x.dims.len() {
         return no_scatter(cx, "indices and updates have the same extents, and the rank of the data");
     }
@@ -392,7 +392,7 @@ pub(super) fn tile(cx: &Cx<'_>) -> Answer {
 /// `DepthToSpace` (`grow`) and `SpaceToDepth`.
 pub(super) fn depth_space(cx: &Cx<'_>, grow: bool) -> Answer {
     let x = cx.tensor(0)?;
-    let Some(size) = cx.int("blocksize")? else { return wrong("attribute `blocksize` is missing") };
+    let size = cx.int("blocksize")?;
     let &[n, c, h, w] = &*x.dims else {
         return wrong(format!("{} is not [batch, channels, height, width]", cx.typed(0)));
     };
@@ -420,7 +420,8 @@ pub(super) fn resize(cx: &Cx<'_>) -> Answer {
     let rank = x.dims.len();
     // Two operands before version 11, and in `Upsample`: the data and the scales.
     let scales_at = if cx.operand_count() <= 2 { 1 } else { 2 };
-    let axes: Vec<usize> = match cx.int_list("axes")? {
+    let some = if cx.knows("axes") { cx.int_list("axes")? } else { None };
+    let axes: Vec<usize> = match some {
         Some(axes) => {
             let source = || "attribute `axes`".to_owned();
             axis_mask(axes, rank, &X, source)?;
@@ -455,7 +456,8 @@ pub(super) fn resize(cx: &Cx<'_>) -> Answer {
         }
         return one(x.element, dims);
     }
-    let scales: Vec<f64> = match cx.attribute("scales") {
+    let listed = if cx.knows("scales") { cx.attribute("scales") } else { None };
+    let scales: Vec<f64> = match listed {
         Some(Attr::Floats(scales)) => scales.iter().map(|s| s.0.into()).collect(),
         _ => match cx.value(scales_at) {
             Some(scales) => scales.to_f64(),
@@ -470,7 +472,8 @@ pub(super) fn resize(cx: &Cx<'_>) -> Answer {
         let (found, asked) = (words::count(scales.len(), "scale"), axes.len());
         return wrong(format!("{source} holds {found}, not {asked}: one for each axis"));
     }
-    if cx.string("coordinate_transformation_mode")? == "tf_crop_and_resize" {
+    const MODE: &str = "coordinate_transformation_mode";
+    if cx.knows(MODE) && cx.string(MODE)? == "tf_crop_and_resize" {
         return unknown("it crops by data");
     }
     for (scale, &at) in scales.iter().zip(&axes) {
@@ -494,7 +497,7 @@ pub(super) fn one_hot(cx: &Cx<'_>) -> Answer {
     let element = cx.tensor(2)?.element;
     cx.expect(2, &[2])?;
     let mut dims = indices.dims.clone();
-    let at = cx.axis_of(-1, dims.len() + 1, &"result 0")?;
+    let at = cx.axis_of(dims.len() + 1, &"result 0")?;
     let depth = match cx.value(1).map(Const::to_f64).as_deref() {
         Some(&[depth]) => float_extent(at, depth)?,
         Some(_) => return wrong(format!("{} is the depth, which has one element", cx.typed(1))),
@@ -508,11 +511,11 @@ pub(super) fn one_hot(cx: &Cx<'_>) -> Answer {
 pub(super) fn compress(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
     let kept = cx.need_ints(1)?.iter().filter(|&&c| c != 0).count() as u64;
-    match cx.int("axis")? {
+    match cx.int_if_any("axis")? {
         None => one(x.element, [kept]),
         Some(_) => {
             let mut dims = x.dims.clone();
-            dims[cx.axis(0, 0)?] = kept;
+            dims[cx.axis(0)?] = kept;
             one(x.element, dims)
         }
     }
@@ -570,7 +573,7 @@ pub(super) fn regions(cx: &Cx<'_>, size: [u64; 2]) -> Answer {
 
 /// `RoiAlign`.
 pub(super) fn roi_align(cx: &Cx<'_>) -> Answer {
-    let size = |name: &str| extent(cx.int_or(name, 1)?, || format!("attribute `{name}`"));
+    let size = |name: &str| extent(cx.int(name)?, || format!("attribute `{name}`"));
     regions(cx, [size("output_height")?, size("output_width")?])
 }
 

@@ -35,7 +35,7 @@ fn trains(cx: &Cx<'_>) -> Result<bool, Refusal> {
 pub(super) fn batch(cx: &Cx<'_>) -> Answer {
     let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
     (1..5).try_for_each(|i| channels(cx, 0, i))?;
-    if cx.int_or("spatial", 1)? == 0 {
+    if cx.knows("spatial") && !cx.flag("spatial")? {
         return wrong(
             "attribute `spatial` is 0, which asks for statistics of each element; lmsc knows those of channels",
         );
@@ -76,14 +76,13 @@ pub(super) fn batch_gradient(cx: &Cx<'_>) -> Answer {
 
 /// Refuses scales and biases that do not broadcast to the axes of `x` that are normalized together.
 fn factors(cx: &Cx<'_>, x: usize, of: &[usize]) -> Result<(), Refusal> {
-    let normalized = &cx.dims(x)?[cx.axis(-1, x)?..];
+    let normalized = &cx.dims(x)?[cx.axis(x)?..];
     of.iter().try_for_each(|&i| cx.expect_broadcast(i, normalized))
 }
 
 /// The type of the statistics of normalized rows: extents from `at` on are 1.
-fn rows(cx: &Cx<'_>, x: &TensorType, default: i64) -> Result<TensorType, Refusal> {
-    let at = cx.axis(default, 0)?;
-    let element = match cx.int_or("stash_type", 1)? {
+fn rows(cx: &Cx<'_>, x: &TensorType, at: usize, stashed: i64) -> Result<TensorType, Refusal> {
+    let element = match stashed {
         code if code == 1 && x.element == ElementType::Double && !cx.query.op.domain().is_empty() => {
             x.element
         }
@@ -101,7 +100,7 @@ fn rows(cx: &Cx<'_>, x: &TensorType, default: i64) -> Result<TensorType, Refusal
 /// `LayerNormalization`: the data, the means and the inverse deviations.
 pub(super) fn layer(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    let row = rows(cx, x, -1)?;
+    let row = rows(cx, x, cx.axis(0)?, cx.int("stash_type")?)?;
     factors(cx, 0, &[1, 2])?;
     Ok(vec![Some(x.clone().into()), Some(row.clone().into()), Some(row.into())])
 }
@@ -110,13 +109,14 @@ pub(super) fn layer(cx: &Cx<'_>) -> Answer {
 pub(super) fn simplified_layer(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
     factors(cx, 0, &[1])?;
-    Ok(vec![Some(x.clone().into()), Some(rows(cx, x, -1)?.into())])
+    Ok(vec![Some(x.clone().into()), Some(rows(cx, x, cx.axis(0)?, cx.int("stash_type")?)?.into())])
 }
 
 /// `SkipLayerNormalization`: the data, two statistics, the sum that was normalized.
 pub(super) fn skip_layer(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    let row = rows(cx, x, -1)?;
+    let last = axis(-1, x.dims.len(), &"operand 0", || "the normalized axis".to_owned())?;
+    let row = rows(cx, x, last, crate::shapes::data_type(ElementType::Float).into())?;
     Ok(vec![Some(x.clone().into()), Some(row.clone().into()), Some(row.into()), Some(x.clone().into())])
 }
 
@@ -125,7 +125,7 @@ pub(super) fn skip_layer(cx: &Cx<'_>) -> Answer {
 pub(super) fn layer_gradient(cx: &Cx<'_>, kept: &[usize]) -> Answer {
     gradient_of_first(cx)?;
     let x = cx.tensor(1)?;
-    let at = cx.axis(-1, 1)?;
+    let at = cx.axis(1)?;
     cx.expect(2, &x.dims[at..])?;
     if !kept.contains(&3) {
         cx.expect(3, &x.dims[at..])?;
@@ -151,7 +151,7 @@ pub(super) fn instance(cx: &Cx<'_>) -> Answer {
         return wrong(format!("{} has no channels; expected [batch, channels, …]", cx.typed(0)));
     }
     // Before version 21 scale and bias of group normalization belong to groups.
-    let groups = cx.int("num_groups")?.and_then(|groups| u64::try_from(groups).ok());
+    let groups = if cx.knows("num_groups") { u64::try_from(cx.int("num_groups")?).ok() } else { None };
     let factors = match groups {
         Some(groups) if cx.version() < 21 => groups,
         Some(groups) if cx.version() == ANY_VERSION && cx.dims(1)? == [groups] => groups,
@@ -167,7 +167,8 @@ pub(super) fn along_axis(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
     // Before version 13 the axis could also be behind the last one.
     let behind = x.dims.len() as i64;
-    if let Some(at) = cx.int("axis")?.filter(|&at| at != behind && behind > 0) {
+    let at = cx.int("axis")?;
+    if at != behind && behind > 0 {
         axis(at, x.dims.len(), &"operand 0", || "attribute `axis`".to_owned())?;
     }
     one(x.element, &*x.dims)

@@ -82,8 +82,9 @@ fn transposed(dims: &[u64], trans: bool, trans_batch: bool) -> Vec<u64> {
 /// `com.microsoft.FusedMatMul` and `TransposeMatMul`.
 pub(super) fn fused_matmul(cx: &Cx<'_>) -> Answer {
     let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
-    let a_dims = transposed(&a.dims, cx.flag("transA")?, cx.flag("transBatchA")?);
-    let b_dims = transposed(&b.dims, cx.flag("transB")?, cx.flag("transBatchB")?);
+    let batch = |name| Ok::<_, Refusal>(cx.knows(name) && cx.flag(name)?);
+    let a_dims = transposed(&a.dims, cx.flag("transA")?, batch("transBatchA")?);
+    let b_dims = transposed(&b.dims, cx.flag("transB")?, batch("transBatchB")?);
     one(a.element, multiplied(cx, [0, 1], &a_dims, &b_dims)?)
 }
 
@@ -112,10 +113,10 @@ pub(super) fn gemm(cx: &Cx<'_>) -> Answer {
 pub(super) fn matmul_bits(cx: &Cx<'_>) -> Answer {
     let a = cx.tensor(0)?;
     let mut dims = a.dims.clone();
-    match (dims.last_mut(), cx.int("N")?) {
-        (Some(last), Some(n)) => *last = extent(n, || "attribute `N`".to_owned())?,
-        (_, None) => return wrong("attribute `N` is missing"),
-        (None, _) => return wrong(format!("{} is a scalar", cx.typed(0))),
+    let n = extent(cx.int("N")?, || "attribute `N`".to_owned())?;
+    match dims.last_mut() {
+        Some(last) => *last = n,
+        None => return wrong(format!("{} is a scalar", cx.typed(0))),
     }
     one(a.element, dims)
 }
@@ -213,7 +214,7 @@ pub(super) fn attention(cx: &Cx<'_>) -> Answer {
     // `[batch, heads, sequence, width]` of an operand whose heads may be part of the last axis.
     let headed = |index: usize, heads: &str| match *cx.dims(index)? {
         [batch, heads, sequence, width] => Ok([batch, heads, sequence, width]),
-        [batch, sequence, width] => match cx.int(heads)? {
+        [batch, sequence, width] => match cx.int_if_any(heads)? {
             Some(h @ 1..) if width.is_multiple_of(h as u64) => {
                 Ok([batch, h as u64, sequence, width / h as u64])
             }

@@ -2,18 +2,26 @@
 
 use lmsc_ir::{ElementType, TensorType};
 
-use super::{Answer, Cx, one};
+use super::{Answer, Cx, Refusal, one};
+
+/// The element type that an attribute of some operators names, which may be 0 for none.
+fn named(cx: &Cx<'_>) -> Result<Option<ElementType>, Refusal> {
+    match cx.knows("output_dtype") && cx.int("output_dtype")? != 0 {
+        true => cx.element("output_dtype"),
+        false => Ok(None),
+    }
+}
 
 /// `QuantizeLinear(x, scale, zero)`: elements of the zero point's type.
 pub(super) fn quantize(cx: &Cx<'_>) -> Answer {
-    let named = cx.element("output_dtype")?;
+    let named = named(cx)?;
     let element = cx.maybe(2).map(|z| z.element).or(named).unwrap_or(ElementType::Uint8);
     one(element, cx.dims(0)?)
 }
 
 /// `DequantizeLinear(x, scale, zero)`: elements of the scale's type.
 pub(super) fn dequantize(cx: &Cx<'_>) -> Answer {
-    let element = cx.element("output_dtype")?.map_or_else(|| Ok(cx.tensor(1)?.element), Ok)?;
+    let element = named(cx)?.map_or_else(|| Ok(cx.tensor(1)?.element), Ok)?;
     one(element, cx.dims(0)?)
 }
 

@@ -30,7 +30,7 @@ pub(super) fn reduce(cx: &Cx<'_>) -> Answer {
 /// `Reduce…` on integers that shapes may be computed from.
 pub(super) fn fold_reduce(cx: &Cx<'_>, int: fn(&[i64]) -> Option<i64>) -> Answer {
     let x = cx.tensor(0)?;
-    let keep = cx.int_or("keepdims", 1)? != 0;
+    let keep = cx.int("keepdims")? != 0;
     let Some(mask) = reduced(cx)? else {
         return folded(x.element, &*x.dims, |_| cx.value(0).cloned());
     };
@@ -52,18 +52,18 @@ pub(super) fn fold_reduce(cx: &Cx<'_>, int: fn(&[i64]) -> Option<i64>) -> Answer
 pub(super) fn arg(cx: &Cx<'_>) -> Answer {
     let dims = cx.dims(0)?;
     let mut mask = vec![false; dims.len()];
-    mask[cx.axis(0, 0)?] = true;
-    one(ElementType::Int64, without(dims, &mask, cx.int_or("keepdims", 1)? != 0))
+    mask[cx.axis(0)?] = true;
+    one(ElementType::Int64, without(dims, &mask, cx.int("keepdims")? != 0))
 }
 
 /// `TopK`: values and indices.
 pub(super) fn top_k(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    let k = match cx.int("k")? {
+    let k = match cx.int_if_any("k")? {
         Some(k) => k,
         None => cx.scalar(1)?,
     };
-    let at = cx.axis(-1, 0)?;
+    let at = cx.axis(0)?;
     let mut dims = x.dims.clone();
     dims[at] = extent(k, || cx.attribute_or("k", 1))?;
     if dims[at] > x.dims[at] {

@@ -17,12 +17,12 @@ struct Layer<'a> {
 impl<'a> Layer<'a> {
     fn new(cx: &Cx<'a>, gates: u64) -> Result<Layer<'a>, Refusal> {
         let (x, w, r) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
-        let batch_first = cx.flag("layout")?;
+        let batch_first = cx.knows("layout") && cx.flag("layout")?;
         let (&[a, b, inputs], &[directions, rows, columns], &[_, _, hidden]) = (&*x.dims, &*w.dims, &*r.dims)
         else {
             return no_layer(cx, "each of rank 3");
         };
-        let named = cx.int("hidden_size")?;
+        let named = cx.int_if_any("hidden_size")?;
         let wide = i128::from(hidden) * i128::from(gates);
         let fits = columns == inputs
             && i128::from(rows) == wide

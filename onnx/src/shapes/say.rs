@@ -63,24 +63,21 @@ impl Cx<'_> {
 
     /// The attribute if it is set, or else the operand, as [`Cx::int_list_or_ints`] reads them.
     pub(super) fn attribute_or(&self, name: &str, index: usize) -> String {
-        match self.attribute(name) {
-            Some(_) => format!("attribute `{name}`"),
-            None => self.called(index),
-        }
+        if self.says(name) { format!("attribute `{name}`") } else { self.called(index) }
     }
 
-    /// The axis that the attribute `axis` names, or else `default`, counted from the front of the operand.
-    pub(super) fn axis(&self, default: i64, index: usize) -> Result<usize, Refusal> {
-        self.axis_of(default, self.dims(index)?.len(), &format_args!("operand {index}"))
+    /// The axis that the attribute `axis` names, counted from the front of the operand.
+    pub(super) fn axis(&self, index: usize) -> Result<usize, Refusal> {
+        self.axis_of(self.dims(index)?.len(), &format_args!("operand {index}"))
     }
 
     /// The same for a tensor of this rank, named `of` in messages.
-    pub(super) fn axis_of(&self, default: i64, rank: usize, of: &dyn Display) -> Result<usize, Refusal> {
-        let source = || match self.attribute("axis") {
-            Some(_) => "attribute `axis`".to_owned(),
-            None => "attribute `axis`, by default,".to_owned(),
+    pub(super) fn axis_of(&self, rank: usize, of: &dyn Display) -> Result<usize, Refusal> {
+        let source = || match self.says("axis") {
+            true => "attribute `axis`".to_owned(),
+            false => "attribute `axis`, by default,".to_owned(),
         };
-        axis(self.int_or("axis", default)?, rank, of, source)
+        axis(self.int("axis")?, rank, of, source)
     }
 
     /// The operand's integers as extents; they are required.

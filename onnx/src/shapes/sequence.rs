@@ -82,12 +82,12 @@ pub(super) fn length(cx: &Cx<'_>) -> Answer {
 pub(super) fn split(cx: &Cx<'_>) -> Answer {
     const MOST: u64 = 1 << 16;
     let x = cx.tensor(0)?;
-    let at = cx.axis(0, 0)?;
+    let at = cx.axis(0)?;
     let whole = x.dims[at];
     let mut keep = true;
     let lengths: Vec<u64> = match cx.ints(1)? {
         None => {
-            keep = cx.int_or("keepdims", 1)? != 0;
+            keep = cx.int("keepdims")? != 0;
             if whole > MOST {
                 return unknown("it has too many elements");
             }
@@ -124,7 +124,7 @@ pub(super) fn concat(cx: &Cx<'_>) -> Answer {
     let Some(first) = elements.first() else { return unknown("the sequence is empty") };
     let fresh = cx.flag("new_axis")?;
     let rank = first.dims.len() + usize::from(fresh);
-    let at = cx.axis_of(0, rank, &"result 0")?;
+    let at = cx.axis_of(rank, &"result 0")?;
     let fits = |e: &TensorType| {
         e.dims.len() == first.dims.len()
             && e.dims.iter().zip(&first.dims).enumerate().all(|(i, (a, b))| a == b || (!fresh && i == at))

@@ -17,7 +17,7 @@ pub(super) fn shape(cx: &Cx<'_>) -> Answer {
     let dims = cx.dims(0)?;
     let rank = dims.len() as i64;
     let bound = |i: i64| (if i < 0 { i.saturating_add(rank) } else { i }).clamp(0, rank) as usize;
-    let (start, end) = (bound(cx.int_or("start", 0)?), bound(cx.int_or("end", rank)?));
+    let (start, end) = (bound(cx.int("start")?), bound(cx.int_if_any("end")?.unwrap_or(rank)));
     let part = if start < end { &dims[start..end] } else { &[] };
     folded(ElementType::Int64, [part.len() as u64], |_| signed(part))
 }
@@ -41,7 +41,7 @@ pub(super) fn identity(cx: &Cx<'_>) -> Answer {
 
 /// Copies over the link: operand 0, or a range of its elements.
 pub(super) fn copy(cx: &Cx<'_>) -> Answer {
-    match (cx.int("begin")?, cx.int("end")?) {
+    match (cx.int_if_any("begin")?, cx.int_if_any("end")?) {
         (None, None) => identity(cx),
         (Some(begin), Some(end)) => {
             let count = product(cx.dims(0)?)?;
@@ -119,8 +119,8 @@ fn no_reshape<T>(cx: &Cx<'_>, target: &[i64], count: u64, other: &str) -> Result
 /// `Flatten`.
 pub(super) fn flatten(cx: &Cx<'_>) -> Answer {
     let dims = cx.dims(0)?;
-    let behind = cx.int_or("axis", 1)? == dims.len() as i64;
-    let at = if behind { dims.len() } else { cx.axis(1, 0)? };
+    let behind = cx.int("axis")? == dims.len() as i64;
+    let at = if behind { dims.len() } else { cx.axis(0)? };
     view(cx, vec![product(&dims[..at])?, product(&dims[at..])?])
 }
 
@@ -286,7 +286,7 @@ pub(super) fn eye_like(cx: &Cx<'_>) -> Answer {
 /// `HannWindow` and similar operators.
 pub(super) fn window(cx: &Cx<'_>) -> Answer {
     let size = super::extent(cx.scalar(0)?, || cx.called(0))?;
-    one(cx.element("output_datatype")?.unwrap_or(ElementType::Float), [size])
+    one(cx.need_element("output_datatype")?, [size])
 }
 
 /// A Boolean or integer scalar, for any operands.

@@ -134,7 +134,7 @@ pub(super) fn yield_op(cx: &Cx<'_>) -> Answer {
 
 /// `MixedPrecisionScale(scale, X…)`: each X in the element type `to`.
 pub(super) fn mixed_precision_scale(cx: &Cx<'_>) -> Answer {
-    let Some(to) = cx.element("to")? else { return wrong("attribute `to` is missing") };
+    let to = cx.need_element("to")?;
     if cx.flag("fuse_outputs")? {
         let counts = (1..cx.operand_count()).map(|i| super::product(cx.dims(i)?));
         let mut total = 0u64;

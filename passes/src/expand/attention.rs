@@ -33,7 +33,7 @@ impl Parts {
             k,
             v,
             scores: q,
-            scale: b.float("scale", 1.0 / (width as f32).sqrt())?,
+            scale: if b.has("scale") { b.float("scale")? } else { 1.0 / (width as f32).sqrt() },
             extents: [batch, heads, rows, keys],
             groups: [groups, sharing],
         };
@@ -82,7 +82,7 @@ impl Parts {
 
     /// The scores without those of keys behind their query.
     fn causal(&self, b: &mut Builder<'_>, scores: ValueId) -> Option<ValueId> {
-        if b.int("is_causal", 0)? == 0 {
+        if !b.flag("is_causal")? {
             return Some(scores);
         }
         let [_, _, rows, keys] = self.extents;

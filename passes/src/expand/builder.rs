@@ -87,49 +87,59 @@ impl<'g> Builder<'g> {
         self.node().attribute(name).is_some()
     }
 
+    /// The given attribute, or else the default of the operator's contract.
+    fn attribute(&self, name: &str) -> Option<&Attr> {
+        self.graph.attribute(self.node(), name)
+    }
+
     pub(super) fn texts(&self, name: &str) -> Option<Vec<&[u8]>> {
-        match self.node().attribute(name) {
+        match self.attribute(name) {
             Some(Attr::Strings(list)) => Some(list.iter().map(|text| &text[..]).collect()),
             _ => None,
         }
     }
 
-    pub(super) fn int(&self, name: &str, default: i64) -> Option<i64> {
-        match self.node().attribute(name) {
-            None => Some(default),
-            Some(Attr::Int(value)) => Some(*value),
-            Some(_) => None,
+    /// The integer, or its default; `None` if it has none, or the attribute has another type.
+    pub(super) fn int(&self, name: &str) -> Option<i64> {
+        match self.attribute(name)? {
+            Attr::Int(value) => Some(*value),
+            _ => None,
         }
     }
 
-    pub(super) fn float(&self, name: &str, default: f32) -> Option<f32> {
-        match self.node().attribute(name) {
-            None => Some(default),
-            Some(Attr::Float(value)) => Some(value.0),
-            Some(_) => None,
+    /// Whether the integer, or its default, is not zero; `None` as above.
+    pub(super) fn flag(&self, name: &str) -> Option<bool> {
+        Some(self.int(name)? != 0)
+    }
+
+    /// The float, or its default; `None` if it has none, or the attribute has another type.
+    pub(super) fn float(&self, name: &str) -> Option<f32> {
+        match self.attribute(name)? {
+            Attr::Float(value) => Some(value.0),
+            _ => None,
         }
     }
 
-    /// A list of `count` integers, or `count` times the default; `None` if the attribute has another type or
+    /// A list of `count` integers, or `count` times `each` where there is none; `None` if the attribute has another type or
     /// length.
-    pub(super) fn ints(&self, name: &str, count: usize, default: i64) -> Option<Vec<i64>> {
-        match self.node().attribute(name) {
-            None => Some(vec![default; count]),
+    pub(super) fn repeated(&self, name: &str, each: i64, count: usize) -> Option<Vec<i64>> {
+        match self.attribute(name) {
+            None => Some(vec![each; count]),
             Some(Attr::Ints(list)) if list.len() == count => Some(list.clone()),
             Some(_) => None,
         }
     }
 
     pub(super) fn text(&self, name: &str) -> Option<&[u8]> {
-        match self.node().attribute(name) {
+        match self.attribute(name) {
             Some(Attr::String(text)) => Some(text),
             _ => None,
         }
     }
 
     /// The axis in the attribute, counted from the front.
-    pub(super) fn axis(&self, default: i64, rank: usize) -> Option<usize> {
-        let axis = self.int("axis", default)?;
+    pub(super) fn axis(&self, rank: usize) -> Option<usize> {
+        let axis = self.int("axis")?;
         let axis = if axis < 0 { axis + rank as i64 } else { axis };
         usize::try_from(axis).ok().filter(|&axis| axis < rank)
     }

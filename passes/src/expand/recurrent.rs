@@ -27,8 +27,8 @@ impl Layer {
                 names.iter().zip(usual.iter().cycle()).all(|(name, usual)| name.eq_ignore_ascii_case(usual))
             }
         };
-        let changed = b.int("layout", 0)? != 0 || b.int("input_forget", 0)? != 0 || b.has("clip");
-        let direction = b.text("direction").unwrap_or(b"forward");
+        let changed = b.flag("input_forget")? || b.has("clip");
+        let direction = b.text("direction")?;
         let fits = width == 4 * hidden
             && b.dims(b.floats(1)?) == [directions, width, inputs]
             && directions == if direction == b"bidirectional" { 2 } else { 1 }

@@ -3,15 +3,13 @@
 
 use std::f32::consts::{FRAC_1_SQRT_2, PI};
 
+use lmsc_ir::domains::{LMSC, MS};
 use lmsc_ir::{Attr, ElementType, Graph, NodeId, TensorType, ValueId};
 
 use super::builder::Builder;
 use super::{attention, recurrent};
 
 pub(super) type Rule = fn(&mut Builder<'_>) -> Option<()>;
-
-const MS: &str = "com.microsoft";
-const LMSC: &str = "ai.lmsc";
 
 /// One row per operator.
 #[rustfmt::skip]
@@ -181,7 +179,7 @@ fn fast_gelu_grad(b: &mut Builder<'_>) -> Option<()> {
 /// `Y · (dY - Σ dY · Y)`.
 fn softmax_grad(b: &mut Builder<'_>) -> Option<()> {
     let (dy, y) = (b.floats(0)?, b.floats(1)?);
-    let axis = b.axis(-1, b.dims(y).len())?;
+    let axis = b.axis(b.dims(y).len())?;
     let product = b.binary("Mul", dy, y)?;
     let sum = b.sum(product, &[axis], true)?;
     let rest = b.binary("Sub", dy, sum)?;
@@ -192,7 +190,7 @@ fn softmax_grad(b: &mut Builder<'_>) -> Option<()> {
 /// `dY - exp(Y) · Σ dY`.
 fn log_softmax_grad(b: &mut Builder<'_>) -> Option<()> {
     let (dy, y) = (b.floats(0)?, b.floats(1)?);
-    let axis = b.axis(-1, b.dims(y).len())?;
+    let axis = b.axis(b.dims(y).len())?;
     let sum = b.sum(dy, &[axis], true)?;
     let probability = b.unary("Exp", y)?;
     let share = b.binary("Mul", probability, sum)?;
@@ -202,20 +200,20 @@ fn log_softmax_grad(b: &mut Builder<'_>) -> Option<()> {
 
 /// `alpha · A · B`, with the last two dimensions of A or B exchanged before.
 fn matmul(b: &mut Builder<'_>) -> Option<()> {
-    if b.int("transBatchA", 0)? != 0 || b.int("transBatchB", 0)? != 0 {
+    if b.flag("transBatchA")? || b.flag("transBatchB")? {
         return None;
     }
     let mut operands = [b.floats(0)?, b.floats(1)?];
     for (operand, name) in operands.iter_mut().zip(["transA", "transB"]) {
         let rank = b.dims(*operand).len();
-        if b.int(name, 0)? != 0 {
+        if b.flag(name)? {
             let mut permutation: Vec<usize> = (0..rank).collect();
             permutation.swap(rank.checked_sub(2)?, rank - 1);
             *operand = b.transpose(*operand, &permutation)?;
         }
     }
     let ty = b.wanted(0)?;
-    let alpha = b.float("alpha", 1.0)?;
+    let alpha = b.float("alpha")?;
     let mut y = b.add("MatMul", [], &operands, ty);
     if alpha != 1.0 {
         y = b.scaled(y, alpha)?;
@@ -226,7 +224,7 @@ fn matmul(b: &mut Builder<'_>) -> Option<()> {
 /// Since version 13, the standard operator takes the extents as an operand.
 fn split(b: &mut Builder<'_>) -> Option<()> {
     let (x, extents) = (b.operand(0)?, b.operand(1)?);
-    let axis = b.int("axis", 0)?;
+    let axis = b.int("axis")?;
     let types: Vec<Option<TensorType>> = (0..count_results(b)).map(|i| b.wanted(i)).collect();
     let parts = b.many("Split", [("axis", axis.into())], &[x, extents], types);
     parts.into_iter().enumerate().try_for_each(|(i, part)| part.map_or(Some(()), |part| b.give(i, part)))
@@ -239,7 +237,7 @@ fn count_results(b: &Builder<'_>) -> usize {
 /// The second result is the extents of the parts.
 fn concat(b: &mut Builder<'_>) -> Option<()> {
     let parts: Vec<ValueId> = (0..).map_while(|i| b.operand(i)).collect();
-    let axis = b.axis(0, b.dims(*parts.first()?).len())?;
+    let axis = b.axis(b.dims(*parts.first()?).len())?;
     if let Some(ty) = b.wanted(0) {
         let whole = b.add("Concat", [("axis", (axis as i64).into())], &parts, ty);
         b.give(0, whole)?;
@@ -264,13 +262,13 @@ struct Window {
 impl Window {
     /// The window of a node whose tensors have `axes` spatial dimensions.
     fn of(b: &Builder<'_>, axes: usize) -> Option<Window> {
-        let padded = b.text("auto_pad").is_none_or(|pad| pad == b"NOTSET");
+        let padded = b.text("auto_pad") == Some(b"NOTSET");
         (axes > 0 && padded).then_some(())?;
         Some(Window {
-            strides: b.ints("strides", axes, 1)?,
-            dilations: b.ints("dilations", axes, 1)?,
-            pads: b.ints("pads", 2 * axes, 0)?,
-            group: u64::try_from(b.int("group", 1)?).ok().filter(|&group| group > 0)?,
+            strides: b.repeated("strides", 1, axes)?,
+            dilations: b.repeated("dilations", 1, axes)?,
+            pads: b.repeated("pads", 0, 2 * axes)?,
+            group: u64::try_from(b.int("group")?).ok().filter(|&group| group > 0)?,
         })
     }
 
@@ -414,8 +412,8 @@ fn average_pool_grad(b: &mut Builder<'_>) -> Option<()> {
     let channels = ty.dims[1];
     let window = Window { group: channels, ..Window::of(b, axes)? };
     b.has("kernel_shape").then_some(())?;
-    let kernel = b.ints("kernel_shape", axes, 1)?;
-    let with_padding = b.int("count_include_pad", 0)? != 0;
+    let kernel = b.repeated("kernel_shape", 1, axes)?;
+    let with_padding = b.flag("count_include_pad")?;
     // By position along the axis, the number of elements in its average.
     let counted = |axis: usize| {
         let (before, after) =
@@ -476,7 +474,7 @@ fn layer_norm_grad(b: &mut Builder<'_>) -> Option<()> {
     let [dy, x, scale, mean, inverse] = [0, 1, 2, 3, 4].map(|i| b.floats(i));
     let (dy, x, scale, mean, inverse) = (dy?, x?, scale?, mean?, inverse?);
     let dims = b.dims(x);
-    let axis = b.axis(-1, dims.len())?;
+    let axis = b.axis(dims.len())?;
     if [mean, inverse].iter().any(|&value| b.dims(value).len() != dims.len()) {
         return None;
     }
@@ -520,12 +518,12 @@ fn all_but_channels(rank: usize) -> Vec<usize> {
 
 /// In training: normalizes by the statistics of the batch and updates the running ones.
 fn batch_norm(b: &mut Builder<'_>) -> Option<()> {
-    if b.int("training_mode", 0)? != 1 {
+    if !b.flag("training_mode")? {
         return None;
     }
     let [x, scale, bias, mean, variance] = [0, 1, 2, 3, 4].map(|i| b.floats(i));
     let (x, scale, bias, mean, variance) = (x?, scale?, bias?, mean?, variance?);
-    let (momentum, epsilon) = (b.float("momentum", 0.9)?, b.float("epsilon", 1e-5)?);
+    let (momentum, epsilon) = (b.float("momentum")?, b.float("epsilon")?);
     let dims = b.dims(x);
     let channels = *dims.get(1)?;
     let others = all_but_channels(dims.len());
@@ -617,7 +615,7 @@ fn scale(b: &mut Builder<'_>) -> Option<()> {
     if !of.dims.is_empty() {
         scale = b.reshape(scale, &[])?;
     }
-    let op = if b.int("scale_down", 0)? != 0 { "Div" } else { "Mul" };
+    let op = if b.flag("scale_down")? { "Div" } else { "Mul" };
     let y = b.binary(op, x, scale)?;
     b.give(0, y)
 }
@@ -625,7 +623,7 @@ fn scale(b: &mut Builder<'_>) -> Option<()> {
 /// dY, added at the positions of the largest elements; the second operand has their flat indices in X.
 fn max_pool_grad(b: &mut Builder<'_>) -> Option<()> {
     let (dy, places, ty) = (b.floats(0)?, b.operand(1)?, b.wanted(0)?);
-    if !adds(b) || b.int("storage_order", 0)? != 0 {
+    if !adds(b) || b.flag("storage_order")? {
         return None;
     }
     let count = b.ty(dy)?.element_count()?;
@@ -646,7 +644,7 @@ fn adds(b: &Builder<'_>) -> bool {
 /// For the first axis: rows of dY, added at the indices.
 fn gather_grad(b: &mut Builder<'_>) -> Option<()> {
     let (mut indices, dy, ty) = (b.operand(1)?, b.floats(2)?, b.wanted(0)?);
-    if b.axis(0, ty.dims.len())? != 0 || !adds(b) {
+    if b.axis(ty.dims.len())? != 0 || !adds(b) {
         return None;
     }
     let of = b.ty(indices)?;
@@ -673,9 +671,10 @@ fn cross_entropy_grad(b: &mut Builder<'_>) -> Option<()> {
         return None;
     }
     let beside = [&dims[..1], &[1], &dims[2..]].concat();
-    let counts = match b.int("ignore_index", i64::MIN)? {
-        i64::MIN => None,
-        ignored => {
+    let counts = match b.has("ignore_index") {
+        false => None,
+        true => {
+            let ignored = b.int("ignore_index")?;
             let of = b.ty(labels)?.element;
             let ignored = match of {
                 ElementType::Int64 => ignored.to_le_bytes().to_vec(),
@@ -688,7 +687,7 @@ fn cross_entropy_grad(b: &mut Builder<'_>) -> Option<()> {
             Some(b.cast(counts, ElementType::Float)?)
         }
     };
-    let factor = match b.text("reduction").unwrap_or(b"mean") {
+    let factor = match b.text("reduction")? {
         b"mean" => match counts {
             None => b.scaled(dloss, 1.0 / positions.iter().product::<u64>() as f32)?,
             Some(counts) => {
@@ -769,10 +768,10 @@ fn adamw(b: &mut Builder<'_>) -> Option<()> {
     if b.operand(6).is_some() {
         return None;
     }
-    let (alpha, beta) = (b.float("alpha", 0.9)?, b.float("beta", 0.999)?);
-    let (epsilon, decay) = (b.float("epsilon", 1e-8)?, b.float("weight_decay", 0.01)?);
-    let corrects = b.int("correct_bias", 1)? != 0;
-    let decays_first = b.int("adam_mode", 0)? == 0;
+    let (alpha, beta) = (b.float("alpha")?, b.float("beta")?);
+    let (epsilon, decay) = (b.float("epsilon")?, b.float("weight_decay")?);
+    let corrects = b.flag("correct_bias")?;
+    let decays_first = !b.flag("adam_mode")?;
     let step = b.reshape(step, &[])?;
     let step = b.cast(step, ElementType::Float)?;
     let first = correction(b, alpha, step, corrects)?;

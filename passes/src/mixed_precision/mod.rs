@@ -513,9 +513,9 @@ impl<'g> Narrowing<'g> {
         let Some(loss) = node.results.first().copied().flatten() else { return };
         let labels = node.operands[1].expect("a loss has labels");
         let Some(labels_ty) = self.graph.value(labels).ty.as_tensor().cloned() else { return };
-        let total = match node.attribute("reduction") {
+        let total = match self.graph.attribute(node, "reduction") {
             Some(Attr::String(text)) => text.to_vec(),
-            _ => b"mean".to_vec(),
+            _ => return,
         };
         let ignored = self.ignored(id, labels, 3);
         let name = self.graph.value(loss).name.clone();
@@ -559,10 +559,7 @@ impl<'g> Narrowing<'g> {
     /// Divides the gradient of a mean by the number of labels that count, and makes the node sum.
     fn divide(&mut self, id: NodeId) {
         let node = self.graph.node(id);
-        let is_mean = match node.attribute("reduction") {
-            Some(Attr::String(text)) => &text[..] == b"mean",
-            _ => true,
-        };
+        let is_mean = self.graph.attribute(node, "reduction") == Some(&"mean".into());
         let has_weights = node.operands.get(3).copied().flatten().is_some();
         let (&[Some(dy), _, Some(labels), ..], true) = (&node.operands[..], is_mean && !has_weights) else {
             return;

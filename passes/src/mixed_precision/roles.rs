@@ -1,6 +1,7 @@
 //! The treatment of short floats by each operator: one row an operator.
 
 use lmsc_ir::Op;
+use lmsc_ir::domains::{LMSC, MS, ONNX};
 
 /// Operands or results of an operator, by position.
 #[derive(Clone, Copy, Debug)]
@@ -50,10 +51,6 @@ pub(super) struct Row {
     /// Results that are short.
     pub(super) results: Positions,
 }
-
-const ONNX: &str = "";
-const MS: &str = "com.microsoft";
-const LMSC: &str = lmsc_ir::LMSC_DOMAIN;
 
 use Positions::{All, These};
 use Role::{Follows, Loss, LossGradient, Product, Sum, Table, Update};

@@ -28,7 +28,7 @@ const WEIGHT_GRADIENT: u64 = 110;
 pub(super) fn gemm(cx: &Cx<'_>) -> Option<Cost> {
     let (a, y) = (cx.tensor(0)?, cx.result_tensor(0)?);
     let (&[m, n], &[rows, columns]) = (&*y.dims, &*a.dims) else { return None };
-    let k = if cx.flag("transA") { rows } else { columns };
+    let k = if cx.is_set("transA") { rows } else { columns };
     Some(Kernel::product(Product { batch: 1, m, n, k, share: ONE }, cx.moved()).into())
 }
 
@@ -36,7 +36,7 @@ pub(super) fn gemm(cx: &Cx<'_>) -> Option<Cost> {
 pub(super) fn matmul(cx: &Cx<'_>, a: usize, b: usize) -> Option<Cost> {
     let (a, b) = (cx.tensor(a)?, cx.tensor(b)?);
     let rank = a.dims.len();
-    let inner = match (cx.flag("transA"), cx.flag("transBatchA")) {
+    let inner = match (cx.is_set("transA"), cx.is_set("transBatchA")) {
         (false, _) => rank.checked_sub(1)?,
         (true, false) => rank.saturating_sub(2),
         (true, true) => 0,
@@ -86,7 +86,7 @@ pub(super) fn tiled_attention(cx: &Cx<'_>, first: usize, by_width: u64, by_value
     let scores = count(&[m, n]);
     // Query i sees i + 1 keys, at most all of them.
     let square = m.min(n);
-    let unseen = if cx.flag("is_causal") {
+    let unseen = if cx.is_set("is_causal") {
         n.saturating_mul(square).saturating_sub(square.saturating_mul(square.saturating_add(1)) / 2)
     } else {
         0

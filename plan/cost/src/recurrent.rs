@@ -22,7 +22,7 @@ impl Layer {
     fn new(cx: &Cx<'_>) -> Option<Layer> {
         let (x, r) = (cx.tensor(0)?, cx.tensor(2)?);
         let (&[a, b, inputs], &[directions, wide, hidden]) = (&*x.dims, &*r.dims) else { return None };
-        let (steps, batch) = if cx.flag("layout") { (b, a) } else { (a, b) };
+        let (steps, batch) = if cx.is_set("layout") { (b, a) } else { (a, b) };
         let width = x.element.bits().div_ceil(8);
         Some(Layer { steps, batch, inputs, directions, wide, hidden, width })
     }

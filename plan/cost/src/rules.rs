@@ -79,22 +79,27 @@ impl<'a> Cx<'a> {
         values.map(|value| elements(&self.graph.value(value).ty)).max().unwrap_or_default()
     }
 
+    /// Whether the operator has an attribute of this name: a rule that several operators share may only read those that it has.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.node.op.contract().is_some_and(|contract| contract.knows(name))
+    }
+
     /// The integer attribute, or its default.
-    pub(super) fn int(&self, name: &str, default: i64) -> i64 {
-        match self.node.attribute(name) {
-            Some(Attr::Int(value)) => *value,
-            _ => default,
+    pub(super) fn int(&self, name: &str) -> Option<i64> {
+        match self.graph.attribute(self.node, name) {
+            Some(Attr::Int(value)) => Some(*value),
+            _ => None,
         }
     }
 
-    /// Whether the integer attribute is set and not zero.
-    pub(super) fn flag(&self, name: &str) -> bool {
-        self.int(name, 0) != 0
+    /// Whether the operator has the integer attribute, and it or its default is not zero.
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        self.knows(name) && self.int(name).is_some_and(|value| value != 0)
     }
 
     /// The product of the integers of an attribute; one if it is missing.
     pub(super) fn volume(&self, name: &str) -> u64 {
-        match self.node.attribute(name) {
+        match self.graph.attribute(self.node, name) {
             Some(Attr::Ints(list)) => list.iter().fold(1, |n: u64, &v| n.saturating_mul(v.unsigned_abs())),
             _ => 1,
         }
@@ -102,7 +107,7 @@ impl<'a> Cx<'a> {
 
     /// The text attribute.
     pub(super) fn text(&self, name: &str) -> Option<&'a str> {
-        match self.node.attribute(name) {
+        match self.graph.attribute(self.node, name) {
             Some(Attr::String(bytes)) => std::str::from_utf8(bytes).ok(),
             _ => None,
         }

@@ -86,10 +86,10 @@ fn by_rows(cx: &Cx<'_>, large: &[usize], row: u64, flops: u64) -> Kernel {
     Kernel::stream(cx.largest().saturating_mul(flops), cx.moved().saturating_add(again))
 }
 
-/// Rows along `axis`, by default the last: `Softmax`, and with two large operands its gradient.
+/// Rows along `axis`: `Softmax`, and with two large operands its gradient.
 pub(super) fn along_axis(cx: &Cx<'_>, large: &[usize], flops: u64) -> Option<Cost> {
     let dims = &cx.tensor(large[0])?.dims;
-    let row = axis(dims, cx.int("axis", -1)).map_or(1, |axis| dims[axis]);
+    let row = axis(dims, cx.int("axis")?).map_or(1, |axis| dims[axis]);
     Some(by_rows(cx, large, row, flops).into())
 }
 
@@ -108,14 +108,14 @@ pub(super) fn layer_gradient(cx: &Cx<'_>) -> Option<Cost> {
 
 fn layer_row(cx: &Cx<'_>, operand: usize) -> Option<u64> {
     let dims = &cx.tensor(operand)?.dims;
-    Some(axis(dims, cx.int("axis", -1)).map_or(1, |axis| count(&dims[axis..])))
+    Some(axis(dims, cx.int("axis")?).map_or(1, |axis| count(&dims[axis..])))
 }
 
 /// Planes of one channel of one image: `InstanceNormalization`, and larger ones `GroupNormalization`.
 pub(super) fn instance(cx: &Cx<'_>) -> Option<Cost> {
     let dims = &cx.tensor(0)?.dims;
     let plane = count(dims.get(2..)?);
-    let groups = cx.int("num_groups", 0).unsigned_abs();
+    let groups = if cx.knows("num_groups") { cx.int("num_groups")?.unsigned_abs() } else { 0 };
     let planes = dims[1].checked_div(groups).unwrap_or(1);
     Some(by_rows(cx, &[0], plane.saturating_mul(planes), 8).into())
 }

@@ -4,69 +4,40 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use lmsc_ir::Op;
+use lmsc_ir::domains::{LMSC, MS, ONNX, PREVIEW};
 
 use super::rules::Rule;
 use super::stream::{self, FUNCTION};
 use super::{product, recurrent};
 
-const ONNX: &str = "";
-const MS: &str = "com.microsoft";
-const PREVIEW: &str = "ai.onnx.preview.training";
-const LMSC: &str = "ai.lmsc";
-
-/// `(domain, operator, rule)`. The number in `stream::once` is the number of operations for each element.
+/// `(domain, operator, rule)`; a function of each element that keeps the type needs no row. The number in `stream::once` is the number of operations for each element.
 #[rustfmt::skip]
 static RULES: &[(&str, &str, Rule)] = &[
     // Elementwise, one operand.
     (ONNX, "Abs", stream::arithmetic),
-    (ONNX, "Acos", stream::function),
-    (ONNX, "Acosh", stream::function),
-    (ONNX, "Asin", stream::function),
-    (ONNX, "Asinh", stream::function),
-    (ONNX, "Atan", stream::function),
-    (ONNX, "Atanh", stream::function),
     (ONNX, "BitwiseNot", stream::arithmetic),
     (ONNX, "Ceil", stream::arithmetic),
-    (ONNX, "Celu", stream::function),
     (ONNX, "Clip", stream::arithmetic),
-    (ONNX, "Cos", stream::function),
-    (ONNX, "Cosh", stream::function),
-    (ONNX, "Elu", stream::function),
-    (ONNX, "Erf", stream::function),
-    (ONNX, "Exp", stream::function),
     (ONNX, "Floor", stream::arithmetic),
-    (ONNX, "Gelu", stream::function),
     (ONNX, "HardSigmoid", stream::arithmetic),
     (ONNX, "HardSwish", stream::arithmetic),
     (ONNX, "LeakyRelu", stream::arithmetic),
-    (ONNX, "Log", stream::function),
-    (ONNX, "Mish", stream::function),
     (ONNX, "Neg", stream::arithmetic),
     (ONNX, "Not", stream::arithmetic),
     (ONNX, "Reciprocal", stream::arithmetic),
     (ONNX, "Relu", stream::arithmetic),
     (ONNX, "Round", stream::arithmetic),
-    (ONNX, "Selu", stream::function),
     (ONNX, "Shrink", stream::arithmetic),
-    (ONNX, "Sigmoid", stream::function),
     (ONNX, "Sign", stream::arithmetic),
-    (ONNX, "Sin", stream::function),
-    (ONNX, "Sinh", stream::function),
-    (ONNX, "Softplus", stream::function),
     (ONNX, "Softsign", stream::arithmetic),
     (ONNX, "Sqrt", stream::arithmetic),
-    (ONNX, "Swish", stream::function),
-    (ONNX, "Tan", stream::function),
-    (ONNX, "Tanh", stream::function),
     (ONNX, "ThresholdedRelu", stream::arithmetic),
     (ONNX, "IsInf", stream::arithmetic),
     (ONNX, "IsNaN", stream::arithmetic),
     (ONNX, "Cast", stream::moved),
     (ONNX, "CastLike", stream::moved),
     (ONNX, "BitCast", stream::moved),
-    (MS, "Gelu", stream::function),
     (MS, "FastGelu", stream::function),
-    (MS, "QuickGelu", stream::function),
     (MS, "BiasGelu", stream::function),
     (MS, "BiasAdd", stream::arithmetic),
     (MS, "BiasSoftmax", |cx| stream::along_axis(cx, &[0], FUNCTION + 4)),
@@ -230,7 +201,7 @@ static RULES: &[(&str, &str, Rule)] = &[
     (MS, "MaxPoolGrad", |cx| stream::into_zeros(cx, 0, 1)),
 
     // Normalizations.
-    (ONNX, "BatchNormalization", |cx| stream::batch(cx, cx.flag("training_mode"))),
+    (ONNX, "BatchNormalization", |cx| stream::batch(cx, cx.is_set("training_mode"))),
     (ONNX, "GroupNormalization", stream::instance),
     (ONNX, "Hardmax", |cx| stream::along_axis(cx, &[0], 3)),
     (ONNX, "InstanceNormalization", stream::instance),
@@ -351,9 +322,11 @@ static RULES: &[(&str, &str, Rule)] = &[
 static INDEX: LazyLock<HashMap<(&str, &str), Rule>> =
     LazyLock::new(|| RULES.iter().map(|&(domain, name, rule)| ((domain, name), rule)).collect());
 
-/// The operator's rule, if it has one.
+/// The operator's rule, if it has one: its row, or a function of each element for an operator whose contract says that it keeps the
+/// type.
 pub(super) fn rule(op: &Op) -> Option<Rule> {
-    INDEX.get(&op.key()).copied()
+    let kept = || op.contract().filter(|contract| contract.keeps_type()).map(|_| stream::function as Rule);
+    INDEX.get(&op.key()).copied().or_else(kept)
 }
 
 /// The operators of the table.

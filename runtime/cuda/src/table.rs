@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use lmsc_ir::LMSC_DOMAIN as LMSC;
+use lmsc_ir::domains::{LMSC, MS, ONNX, PREVIEW};
 use lmsc_kernels::short::Wide;
 use lmsc_kernels::spec::{PrepareError, Spec, SpecError};
 
@@ -13,10 +13,6 @@ use super::make::{
 };
 use super::recipe::{AddressBase, Recipe};
 use super::short;
-
-const ONNX: &str = "";
-const MS: &str = "com.microsoft";
-const PREVIEW: &str = "ai.onnx.preview.training";
 
 /// Makes the recipe of a node that the host has a kernel for.
 type Constructor = fn(&Spec<'_>) -> Made;
@@ -33,18 +29,18 @@ static ROWS: &[(&str, &str, Constructor)] = &[
     (ONNX, "Atan", |s| each::plain(s, "atan", 1)),
     (ONNX, "Atanh", |s| each::plain(s, "atanh", 1)),
     (ONNX, "Ceil", |s| each::plain(s, "ceil", 1)),
-    (ONNX, "Celu", |s| each::by_alpha(s, "celu", 1, 1.0)),
+    (ONNX, "Celu", |s| each::by_alpha(s, "celu", 1)),
     (ONNX, "Clip", each::clip),
     (ONNX, "Cos", |s| each::plain(s, "cos", 1)),
     (ONNX, "Cosh", |s| each::plain(s, "cosh", 1)),
-    (ONNX, "Elu", |s| each::by_alpha(s, "elu", 1, 1.0)),
+    (ONNX, "Elu", |s| each::by_alpha(s, "elu", 1)),
     (ONNX, "Erf", |s| each::plain(s, "erf", 1)),
     (ONNX, "Exp", |s| each::plain(s, "exp", 1)),
     (ONNX, "Floor", |s| each::plain(s, "floor", 1)),
     (ONNX, "Gelu", each::onnx_gelu),
-    (ONNX, "HardSigmoid", |s| each::by_two(s, "hard_sigmoid", 0.2, "beta", 0.5)),
+    (ONNX, "HardSigmoid", |s| each::by_two(s, "hard_sigmoid", ["alpha", "beta"])),
     (ONNX, "HardSwish", |s| each::plain(s, "hard_swish", 1)),
-    (ONNX, "LeakyRelu", |s| each::by_alpha(s, "leaky_relu", 1, 0.01)),
+    (ONNX, "LeakyRelu", |s| each::by_alpha(s, "leaky_relu", 1)),
     (ONNX, "Log", |s| each::plain(s, "ln", 1)),
     (ONNX, "Mish", |s| each::plain(s, "mish", 1)),
     (ONNX, "Neg", |s| each::plain(s, "neg", 1)),
@@ -52,7 +48,7 @@ static ROWS: &[(&str, &str, Constructor)] = &[
     (ONNX, "Reciprocal", |s| each::plain(s, "reciprocal", 1)),
     (ONNX, "Relu", |s| each::plain(s, "relu", 1)),
     (ONNX, "Round", |s| each::plain(s, "round", 1)),
-    (ONNX, "Selu", |s| each::by_two(s, "selu", 1.673_263_2, "gamma", 1.050_701)),
+    (ONNX, "Selu", |s| each::by_two(s, "selu", ["alpha", "gamma"])),
     (ONNX, "Sigmoid", |s| each::plain(s, "sigmoid", 1)),
     (ONNX, "Sign", |s| each::plain(s, "sign", 1)),
     (ONNX, "Sin", |s| each::plain(s, "sin", 1)),
@@ -60,17 +56,17 @@ static ROWS: &[(&str, &str, Constructor)] = &[
     (ONNX, "Softplus", |s| each::plain(s, "softplus", 1)),
     (ONNX, "Softsign", |s| each::plain(s, "softsign", 1)),
     (ONNX, "Sqrt", |s| each::plain(s, "root", 1)),
-    (ONNX, "Swish", |s| each::by_alpha(s, "swish", 1, 1.0)),
+    (ONNX, "Swish", |s| each::by_alpha(s, "swish", 1)),
     (ONNX, "Tan", |s| each::plain(s, "tan", 1)),
     (ONNX, "Tanh", |s| each::plain(s, "tanh", 1)),
-    (ONNX, "ThresholdedRelu", |s| each::by_alpha(s, "thresholded_relu", 1, 1.0)),
+    (ONNX, "ThresholdedRelu", |s| each::by_alpha(s, "thresholded_relu", 1)),
     (ONNX, "IsInf", each::is_inf),
     (ONNX, "IsNaN", |s| each::plain(s, "is_nan", 1)),
     (ONNX, "Cast", each::cast),
     (ONNX, "CastLike", each::cast),
     (MS, "Gelu", |s| each::plain(s, "gelu", 1)),
     (MS, "FastGelu", |s| each::perhaps_biased(s, ["fast_gelu", "bias_fast_gelu"], 1)),
-    (MS, "QuickGelu", |s| each::by_alpha(s, "swish", 1, 1.702)),
+    (MS, "QuickGelu", |s| each::by_alpha(s, "swish", 1)),
     (MS, "BiasGelu", |s| each::plain(s, "bias_gelu", 2)),
     (MS, "Scale", each::scale),
 
@@ -102,8 +98,8 @@ static ROWS: &[(&str, &str, Constructor)] = &[
     (MS, "DivGrad", reduce::quotient),
     (MS, "FastGeluGrad", |s| each::perhaps_biased(s, ["fast_gelu_grad", "bias_fast_gelu_grad"], 2)),
     (MS, "GeluGrad", |s| each::plain(s, "gelu_grad", 2)),
-    (MS, "LeakyReluGrad", |s| each::by_alpha(s, "leaky_relu_grad", 2, 0.01)),
-    (MS, "QuickGeluGrad", |s| each::by_alpha(s, "quick_gelu_grad", 2, 1.702)),
+    (MS, "LeakyReluGrad", |s| each::by_alpha(s, "leaky_relu_grad", 2)),
+    (MS, "QuickGeluGrad", |s| each::by_alpha(s, "quick_gelu_grad", 2)),
     (MS, "ReluGrad", |s| each::plain(s, "relu_grad", 2)),
     (MS, "SigmoidGrad", |s| each::plain(s, "sigmoid_grad", 2)),
     (MS, "SinGrad", |s| each::plain(s, "sin_grad", 2)),

@@ -99,33 +99,53 @@ pub fn refuse<T>(problem: impl Into<String>) -> Result<T, SpecError> {
 
 /// Accessors for the constructors of kernels.
 impl Spec<'_> {
+    /// The given attribute, or else the default of the operator's contract.
     fn attribute(&self, name: &str) -> Option<&Attr> {
-        self.attributes.iter().find(|(n, _)| &**n == name).map(|(_, a)| a)
+        self.op.attribute(self.opset, self.attributes, name)
+    }
+
+    /// Whether the operator has an attribute of this name: a reader that several operators share may only read those that it has.
+    pub fn knows(&self, name: &str) -> bool {
+        self.op.contract().is_some_and(|contract| contract.knows(name))
     }
 
     fn wrong_kind<T>(&self, name: &str, expected: &str) -> Result<T, SpecError> {
         refuse(format!("attribute `{name}` is not {expected}"))
     }
 
-    /// The integer attribute, or `default` where it is absent.
-    pub fn int(&self, name: &str, default: i64) -> Result<i64, SpecError> {
+    fn need_attribute<T>(&self, name: &str, value: Option<T>) -> Result<T, SpecError> {
+        value.map_or_else(|| refuse(format!("attribute `{name}` is missing")), Ok)
+    }
+
+    /// The integer attribute, or its default.
+    pub fn int(&self, name: &str) -> Result<i64, SpecError> {
+        self.need_attribute(name, self.int_if_any(name)?)
+    }
+
+    /// The integer attribute; `None` if it is left out and has no default.
+    pub fn int_if_any(&self, name: &str) -> Result<Option<i64>, SpecError> {
         match self.attribute(name) {
-            None => Ok(default),
-            Some(Attr::Int(i)) => Ok(*i),
+            None => Ok(None),
+            Some(Attr::Int(i)) => Ok(Some(*i)),
             Some(_) => self.wrong_kind(name, "an integer"),
         }
     }
 
-    /// The integer attribute as a truth value.
-    pub fn flag(&self, name: &str, default: bool) -> Result<bool, SpecError> {
-        Ok(self.int(name, i64::from(default))? != 0)
+    /// The integer attribute, or its default, as a truth value.
+    pub fn flag(&self, name: &str) -> Result<bool, SpecError> {
+        Ok(self.int(name)? != 0)
     }
 
-    /// The attribute of type float.
-    pub fn float(&self, name: &str, default: f32) -> Result<f32, SpecError> {
+    /// The attribute of type float, or its default.
+    pub fn float(&self, name: &str) -> Result<f32, SpecError> {
+        self.need_attribute(name, self.float_if_any(name)?)
+    }
+
+    /// The attribute of type float; `None` if it is left out and has no default.
+    pub fn float_if_any(&self, name: &str) -> Result<Option<f32>, SpecError> {
         match self.attribute(name) {
-            None => Ok(default),
-            Some(Attr::Float(f)) => Ok(f.0),
+            None => Ok(None),
+            Some(Attr::Float(f)) => Ok(Some(f.0)),
             Some(_) => self.wrong_kind(name, "a float"),
         }
     }
@@ -156,10 +176,10 @@ impl Spec<'_> {
         }
     }
 
-    /// The attribute of type string.
-    pub fn string(&self, name: &str, default: &'static str) -> Result<String, SpecError> {
+    /// The attribute of type string, or its default.
+    pub fn string(&self, name: &str) -> Result<String, SpecError> {
         match self.attribute(name) {
-            None => Ok(default.to_owned()),
+            None => self.need_attribute(name, None),
             Some(Attr::String(text)) => Ok(String::from_utf8_lossy(text).into_owned()),
             Some(_) => self.wrong_kind(name, "a string"),
         }
@@ -184,9 +204,9 @@ impl Spec<'_> {
         }
     }
 
-    /// Whether the attribute is set.
+    /// Whether the attribute is given.
     pub fn says(&self, name: &str) -> bool {
-        self.attribute(name).is_some()
+        self.attributes.iter().any(|(given, _)| &**given == name)
     }
 
     /// Refuses tensors that no process can address, those without elements included: constructors multiply the extents of a tensor

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use lmsc_ir::LMSC_DOMAIN as LMSC;
+use lmsc_ir::domains::{LMSC, MS, ONNX, PREVIEW};
 
 use crate::host::{
     Made, attention, bits, cast, conv, elementwise as each, embed, index, loss, movement,
@@ -13,10 +13,6 @@ use crate::host::{
 use crate::kernel::Kernel;
 use crate::short::widened;
 use crate::spec::{PrepareError, Spec, SpecError};
-
-const ONNX: &str = "";
-const MS: &str = "com.microsoft";
-const PREVIEW: &str = "ai.onnx.preview.training";
 
 /// Makes the kernel of a node, or returns an error.
 pub(crate) type Constructor = fn(&Spec<'_>) -> Made;

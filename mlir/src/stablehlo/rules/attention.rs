@@ -25,12 +25,15 @@ impl Parts {
         let groups = cx.operand(first + 1)?.dims().get(1).copied().unwrap_or(0);
         let [q, k, v] = [0, 1, 2].map(|i| headed(cx, first + i, groups));
         let (q, k, v) = (q?, k?, v?);
-        let scale = cx.float("scale", 1.0 / (*q.dims().last().unwrap_or(&1) as f32).sqrt());
+        let scale = match cx.attribute("scale") {
+            Some(_) => cx.float("scale")?,
+            None => (1.0 / (*q.dims().last().unwrap_or(&1) as f32).sqrt()).into(),
+        };
         let scores = math::product(cx, &q, &k, [false, true]);
         let scores = cx.with("multiply", &scores, scale);
         let mut parts = Parts { q, k, v, scores, scale };
         parts.mask(cx, mask, groups);
-        parts.hide_behind(cx);
+        parts.hide_behind(cx)?;
         Ok(parts)
     }
 
@@ -56,13 +59,14 @@ impl Parts {
         self.scores = cx.op("add", &self.scores, &mask);
     }
 
-    fn hide_behind(&mut self, cx: &mut Cx<'_>) {
-        if cx.int("is_causal", 0) != 0 {
+    fn hide_behind(&mut self, cx: &mut Cx<'_>) -> Result<(), Why> {
+        if cx.flag("is_causal")? {
             let ty = TensorType::new(ElementType::Int64, &self.scores.dims()[KEYS - 1..]);
             let (rows, keys) = (cx.w.iota(&ty, 0), cx.w.iota(&ty, 1));
             let counts = cx.w.compare("LE", &keys, &rows);
             self.only(cx, &counts);
         }
+        Ok(())
     }
 
     /// The exponentials of the scores, relative to the largest of their row, which is 0 where no score counts.

@@ -33,7 +33,7 @@ pub(super) fn transpose(cx: &mut Cx<'_>) -> Result<(), Why> {
 
 pub(super) fn concat(cx: &mut Cx<'_>) -> Result<(), Why> {
     let parts = cx.all()?;
-    let axis = cx.axis(cx.int("axis", 1), parts.first().map_or(0, Val::rank))?;
+    let axis = cx.axis(cx.int("axis")?, parts.first().map_or(0, Val::rank))?;
     let y = cx.w.concatenate(&parts.iter().collect::<Vec<_>>(), axis);
     cx.give(0, y)
 }
@@ -47,7 +47,7 @@ fn along(x: &Val, axis: usize, range: Range<u64>) -> Vec<(u64, u64, u64)> {
 
 pub(super) fn split(cx: &mut Cx<'_>) -> Result<(), Why> {
     let x = cx.operand(0)?;
-    let axis = cx.axis(cx.int("axis", 0), x.rank())?;
+    let axis = cx.axis(cx.int("axis")?, x.rank())?;
     let mut start = 0;
     for index in 0..cx.types.len() {
         let end = start + cx.ty(index)?.dims[axis];
@@ -127,7 +127,7 @@ pub(super) fn slice_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
 }
 
 pub(super) fn pad(cx: &mut Cx<'_>) -> Result<(), Why> {
-    if !matches!(cx.text("mode"), None | Some(b"constant")) {
+    if cx.text("mode") != Some(b"constant") {
         return Err("there is a rule for its mode `constant` only".into());
     }
     let (x, pads) = (cx.operand(0)?, cx.list(1)?);
@@ -212,7 +212,7 @@ pub(super) fn range(cx: &mut Cx<'_>) -> Result<(), Why> {
 
 pub(super) fn one_hot(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (indices, values, ty) = (cx.operand(0)?, cx.operand(2)?, cx.ty(0)?);
-    let axis = cx.axis(cx.int("axis", -1), ty.dims.len())?;
+    let axis = cx.axis(cx.int("axis")?, ty.dims.len())?;
     let indices = cx.wrapped(&indices, ty.dims[axis]);
     let hot = cx.hot(&indices, &ty, axis);
     let [off, on] = [0, 1].map(|i| {
@@ -226,7 +226,7 @@ pub(super) fn one_hot(cx: &mut Cx<'_>) -> Result<(), Why> {
 
 pub(super) fn gather(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (x, indices, ty) = (cx.operand(0)?, cx.operand(1)?, cx.ty(0)?);
-    let axis = cx.axis(cx.int("axis", 0), x.rank())?;
+    let axis = cx.axis(cx.int("axis")?, x.rank())?;
     let indices = cx.wrapped(&indices, x.dims()[axis]);
     let after = axis + indices.rank();
     let kept: Vec<usize> = (0..axis).chain(after..after + x.rank() - axis - 1).collect();
@@ -257,7 +257,7 @@ fn places(cx: &mut Cx<'_>, indices: &Val, axis: usize) -> Val {
 
 pub(super) fn gather_elements(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (x, indices, ty) = (cx.operand(0)?, cx.operand(1)?, cx.ty(0)?);
-    let axis = cx.axis(cx.int("axis", 0), x.rank())?;
+    let axis = cx.axis(cx.int("axis")?, x.rank())?;
     let indices = cx.wrapped(&indices, x.dims()[axis]);
     let places = places(cx, &indices, axis);
     let all: Vec<usize> = (0..x.rank()).collect();
@@ -272,18 +272,18 @@ pub(super) fn gather_elements(cx: &mut Cx<'_>) -> Result<(), Why> {
 /// The operation that combines existing and scattered elements; none if the scattered element replaces the existing one.
 fn reduction(cx: &Cx<'_>) -> Result<Option<&'static str>, Why> {
     match cx.text("reduction") {
-        None | Some(b"none") => Ok(None),
+        Some(b"none") => Ok(None),
         Some(b"add") => Ok(Some("add")),
         Some(b"mul") => Ok(Some("multiply")),
         Some(b"max") => Ok(Some("maximum")),
         Some(b"min") => Ok(Some("minimum")),
-        Some(_) => Err("there is no rule for its reduction".into()),
+        _ => Err("there is no rule for its reduction".into()),
     }
 }
 
 pub(super) fn scatter_elements(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (x, indices, updates) = (cx.operand(0)?, cx.operand(1)?, cx.operand(2)?);
-    let axis = cx.axis(cx.int("axis", 0), x.rank())?;
+    let axis = cx.axis(cx.int("axis")?, x.rank())?;
     let indices = cx.wrapped(&indices, x.dims()[axis]);
     let places = places(cx, &indices, axis);
     let all: Vec<usize> = (0..x.rank()).collect();

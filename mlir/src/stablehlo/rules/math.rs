@@ -125,7 +125,7 @@ pub(super) fn erf(cx: &mut Cx<'_>) -> Result<(), Why> {
 /// `X · Φ(X)`, or its approximation by tanh.
 pub(super) fn gelu(cx: &mut Cx<'_>) -> Result<(), Why> {
     let x = cx.operand(0)?;
-    let share = if cx.text("approximate") == Some(b"tanh") {
+    let share = if cx.knows("approximate") && cx.text("approximate") == Some(b"tanh") {
         let square = cx.op("multiply", &x, &x);
         let cube = cx.op("multiply", &square, &x);
         let cube = cx.with("multiply", &cube, 0.044_715);
@@ -165,7 +165,7 @@ fn axes(cx: &Cx<'_>, rank: usize) -> Result<Vec<usize>, Why> {
     if !list.is_empty() {
         return list.into_iter().map(|axis| cx.axis(axis, rank)).collect();
     }
-    Ok(if cx.int("noop_with_empty_axes", 0) != 0 { Vec::new() } else { (0..rank).collect() })
+    Ok(if cx.flag("noop_with_empty_axes")? { Vec::new() } else { (0..rank).collect() })
 }
 
 pub(super) fn reduce(cx: &mut Cx<'_>) -> Result<(), Why> {
@@ -231,9 +231,9 @@ pub(super) fn product(cx: &mut Cx<'_>, a: &Val, b: &Val, exchanged: [bool; 2]) -
 /// `alpha · A · B + beta · C`.
 pub(super) fn gemm(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (a, b) = (cx.operand(0)?, cx.operand(1)?);
-    let inner = [usize::from(cx.int("transA", 0) == 0), usize::from(cx.int("transB", 0) != 0)];
+    let inner = [usize::from(!cx.flag("transA")?), usize::from(cx.flag("transB")?)];
     let mut y = cx.w.dot(&a, &b, [&[], &[]], [&inner[..1], &inner[1..]]);
-    let (alpha, beta) = (cx.float("alpha", 1.0), cx.float("beta", 1.0));
+    let (alpha, beta) = (cx.float("alpha")?, cx.float("beta")?);
     if alpha != 1.0 {
         y = cx.with("multiply", &y, alpha);
     }
@@ -260,7 +260,7 @@ fn log_softmax_along(cx: &mut Cx<'_>, x: &Val, axis: usize) -> Val {
 
 /// The axis of a softmax; before version 13 all axes from it on were flattened.
 fn softmax_axis(cx: &Cx<'_>, rank: usize) -> Result<usize, Why> {
-    let axis = cx.axis(cx.int("axis", if cx.version < 13 { 1 } else { -1 }), rank)?;
+    let axis = cx.axis(cx.int("axis")?, rank)?;
     if cx.version < 13 && axis + 1 != rank {
         return Err("before version 13 it flattens all axes from `axis` on".into());
     }
@@ -308,7 +308,7 @@ pub(super) fn cross_entropy(cx: &mut Cx<'_>) -> Result<(), Why> {
         losses = cx.op("multiply", &losses, &counts);
         count = Some(counts);
     }
-    let loss = match cx.text("reduction").unwrap_or(b"mean") {
+    let loss = match cx.text("reduction").unwrap_or_default() {
         b"none" => losses,
         b"sum" => cx.w.sum(&losses, &all),
         _ => {
@@ -342,18 +342,18 @@ pub(super) fn moments(cx: &mut Cx<'_>, x: &Val, axes: &[usize]) -> [Val; 3] {
 }
 
 /// `1 / √(variance + epsilon)`.
-pub(super) fn inverse(cx: &mut Cx<'_>, variance: &Val) -> Val {
-    let epsilon = cx.float("epsilon", 1e-5);
+pub(super) fn inverse(cx: &mut Cx<'_>, variance: &Val) -> Result<Val, Why> {
+    let epsilon = cx.float("epsilon")?;
     let sum = cx.with("add", variance, epsilon);
-    cx.w.elementwise("rsqrt", &[&sum])
+    Ok(cx.w.elementwise("rsqrt", &[&sum]))
 }
 
 pub(super) fn layer_norm(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (x, scale) = (cx.operand(0)?, cx.operand(1)?);
-    let axis = cx.axis(cx.int("axis", -1), x.rank())?;
+    let axis = cx.axis(cx.int("axis")?, x.rank())?;
     let axes: Vec<usize> = (axis..x.rank()).collect();
     let [centred, mean, variance] = moments(cx, &x, &axes);
-    let inverse = inverse(cx, &variance);
+    let inverse = inverse(cx, &variance)?;
     let y = cx.op("multiply", &centred, &inverse);
     let mut y = cx.op("multiply", &y, &scale);
     if let Some(bias) = cx.optional(2) {
@@ -382,12 +382,12 @@ pub(super) fn batch_norm(cx: &mut Cx<'_>) -> Result<(), Why> {
     if cx.version < 7 || cx.version < 14 && cx.node.results.len() > 1 {
         return Err("before version 14 of ONNX its results say whether it trains".into());
     }
-    let (mean, variance) = if cx.int("training_mode", 0) == 0 {
+    let (mean, variance) = if !cx.flag("training_mode")? {
         (beside(cx, mean, rank), beside(cx, variance, rank))
     } else {
         let axes: Vec<usize> = (0..rank).filter(|&axis| axis != 1).collect();
         let [_, level, spread] = moments(cx, x, &axes);
-        let momentum = cx.float("momentum", 0.9);
+        let momentum = cx.float("momentum")?;
         for (index, running, now) in [(1, mean, &level), (2, variance, &spread)] {
             let kept = cx.with("multiply", running, momentum);
             let now = cx.w.reshape(now, running.dims());
@@ -397,7 +397,7 @@ pub(super) fn batch_norm(cx: &mut Cx<'_>) -> Result<(), Why> {
         }
         (level, spread)
     };
-    let inverse = inverse(cx, &variance);
+    let inverse = inverse(cx, &variance)?;
     let [scale, bias] = [scale, bias].map(|channels| beside(cx, channels, rank));
     let centred = cx.op("subtract", x, &mean);
     let factor = cx.op("multiply", &inverse, &scale);

@@ -8,6 +8,7 @@ mod rnn;
 mod space;
 mod train;
 
+use lmsc_ir::domains::MS;
 use lmsc_ir::{Attr, ElementType, Float, LMSC_DOMAIN, Node, TensorType};
 
 use super::int;
@@ -43,8 +44,6 @@ impl From<&str> for Why {
 
 /// Writes the operations of a node and gives its results.
 pub(super) type Rule = fn(&mut Cx<'_>) -> Result<(), Why>;
-
-const MS: &str = "com.microsoft";
 
 /// One row per operator.
 #[rustfmt::skip]
@@ -164,6 +163,12 @@ const RULES: &[(&str, &str, Rule)] = &[
     (LMSC_DOMAIN, "SGDOptimizer", train::sgd),
 ];
 
+/// The domains and names of the operators that have a rule, and of the copies over the link.
+pub(crate) fn operators() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let copies = ["SwapIn", "SwapOut"].map(|name| (LMSC_DOMAIN, name));
+    RULES.iter().map(|&(domain, name, _)| (domain, name)).chain(copies)
+}
+
 /// The rule of the operator, if it has one.
 pub(super) fn rule((domain, name): (&str, &str)) -> Option<Rule> {
     RULES.iter().find(|row| (row.0, row.1) == (domain, name)).map(|row| row.2)
@@ -200,26 +205,43 @@ impl Cx<'_> {
         })
     }
 
-    fn int(&self, name: &str, default: i64) -> i64 {
-        int(self.node, name).unwrap_or(default)
+    /// The given attribute, or else the default of the operator's contract.
+    fn attribute(&self, name: &str) -> Option<&Attr> {
+        self.node.op.attribute(self.version, &self.node.attributes, name)
     }
 
-    fn float(&self, name: &str, default: f32) -> f64 {
-        match self.node.attribute(name) {
-            Some(&Attr::Float(Float(value))) => value.into(),
-            _ => default.into(),
+    /// Whether the operator has an attribute of this name: a rule that several operators share may only read those that it has.
+    fn knows(&self, name: &str) -> bool {
+        self.node.op.contract().is_some_and(|contract| contract.knows(name))
+    }
+
+    fn int(&self, name: &str) -> Result<i64, Why> {
+        match self.attribute(name) {
+            Some(&Attr::Int(value)) => Ok(value),
+            _ => Err(Why(format!("its attribute `{name}` is no integer"))),
+        }
+    }
+
+    fn flag(&self, name: &str) -> Result<bool, Why> {
+        Ok(self.int(name)? != 0)
+    }
+
+    fn float(&self, name: &str) -> Result<f64, Why> {
+        match self.attribute(name) {
+            Some(&Attr::Float(Float(value))) => Ok(value.into()),
+            _ => Err(Why(format!("its attribute `{name}` is no float"))),
         }
     }
 
     fn ints(&self, name: &str) -> Option<&[i64]> {
-        match self.node.attribute(name) {
+        match self.attribute(name) {
             Some(Attr::Ints(ints)) => Some(ints),
             _ => None,
         }
     }
 
     fn text(&self, name: &str) -> Option<&[u8]> {
-        match self.node.attribute(name) {
+        match self.attribute(name) {
             Some(Attr::String(text)) => Some(text),
             _ => None,
         }

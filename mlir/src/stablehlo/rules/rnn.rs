@@ -33,7 +33,7 @@ impl Layer {
             }
             Some(_) => false,
         };
-        let changed = cx.int("layout", 0) != 0 || cx.int("input_forget", 0) != 0;
+        let changed = cx.knows("layout") && cx.flag("layout")? || cx.flag("input_forget")?;
         if !usual || changed || cx.node.attribute("clip").is_some() {
             return Err("there is no rule for another layout, coupled gates, clipping or other activations than the usual ones".into());
         }
@@ -41,7 +41,7 @@ impl Layer {
         if hidden == 0 || [cx.operand(1)?.dims(), r.dims()].iter().any(|dims| dims.get(1) != Some(&width)) {
             return Err("its weights are not those of four gates".into());
         }
-        let direction = cx.text("direction").unwrap_or(b"forward");
+        let direction = cx.text("direction").unwrap_or_default();
         if directions != if direction == b"bidirectional" { 2 } else { 1 } || steps == 0 {
             return Err(
                 "its weights are for other directions than its attribute says, or it has no steps".into()

@@ -19,8 +19,8 @@ impl Space {
     fn of(cx: &Cx<'_>, kernel: &[u64]) -> Result<Space, Why> {
         let count = kernel.len();
         match cx.text("auto_pad") {
-            None | Some(b"NOTSET" | b"VALID") => {}
-            Some(_) => return Err("there is no rule for its `auto_pad`".into()),
+            Some(b"NOTSET" | b"VALID") => {}
+            _ => return Err("there is no rule for its `auto_pad`".into()),
         }
         let list = |name: &str, count: usize, default: i64| {
             cx.ints(name).map_or_else(|| vec![default; count], <[i64]>::to_vec)
@@ -30,7 +30,7 @@ impl Space {
                 return Err(Why(format!("its attribute `{name}` has not {expected} elements")));
             }
         }
-        if cx.ints("output_shape").is_some() {
+        if cx.knows("output_shape") && cx.ints("output_shape").is_some() {
             return Err("there is no rule for its `output_shape`".into());
         }
         // `VALID` means no padding, and `pads` is ignored.
@@ -110,7 +110,7 @@ pub(super) fn conv(cx: &mut Cx<'_>) -> Result<(), Why> {
     let window =
         Window { strides: &space.strides, padding: &padding, base: &ones, dilations: &space.dilations };
     let names = conv_names(["b", "f"], ["o", "i"], ["b", "f"], count);
-    let groups = cx.int("group", 1);
+    let groups = cx.int("group")?;
     let y = cx.w.convolution([&x, &w], &names, [groups, 1], &window, &ty.dims);
     let y = biased(cx, y, 2);
     cx.give(0, y)
@@ -120,14 +120,14 @@ pub(super) fn conv(cx: &mut Cx<'_>) -> Result<(), Why> {
 pub(super) fn conv_transpose(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (x, w, ty) = (cx.operand(0)?, cx.operand(1)?, cx.ty(0)?);
     let space = Space::of(cx, &w.dims()[2..])?;
-    let y = transposed(cx, [&x, &w], &space, &ty);
+    let y = transposed(cx, [&x, &w], &space, &ty)?;
     let y = biased(cx, y, 2);
     cx.give(0, y)
 }
 
-fn transposed(cx: &mut Cx<'_>, [x, w]: [&Val; 2], space: &Space, ty: &TensorType) -> Val {
+fn transposed(cx: &mut Cx<'_>, [x, w]: [&Val; 2], space: &Space, ty: &TensorType) -> Result<Val, Why> {
     let count = space.count();
-    let groups = cx.int("group", 1);
+    let groups = cx.int("group")?;
     let mut w = w.clone();
     if groups > 1 {
         // The groups are in the dimension of input channels; StableHLO expects them in that of output channels.
@@ -146,7 +146,7 @@ fn transposed(cx: &mut Cx<'_>, [x, w]: [&Val; 2], space: &Space, ty: &TensorType
     let window =
         Window { strides: &ones, padding: &padding, base: &space.strides, dilations: &space.dilations };
     let names = conv_names(["b", "f"], ["i", "o"], ["b", "f"], count);
-    cx.w.convolution([x, &w], &names, [groups, 1], &window, &ty.dims)
+    Ok(cx.w.convolution([x, &w], &names, [groups, 1], &window, &ty.dims))
 }
 
 /// The gradients of X, W and the bias: a transposed convolution of dY, a convolution of X by dY, and a sum.
@@ -155,7 +155,7 @@ pub(super) fn conv_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let space = Space::of(cx, &w.dims()[2..])?;
     let count = space.count();
     if let Some(ty) = cx.wanted(0) {
-        let dx = transposed(cx, [&dy, &w], &space, &ty);
+        let dx = transposed(cx, [&dy, &w], &space, &ty)?;
         cx.give(0, dx)?;
     }
     if let Some(ty) = cx.wanted(1) {
@@ -168,7 +168,7 @@ pub(super) fn conv_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
         let window =
             Window { strides: &space.dilations, padding: &padding, base: &ones, dilations: &space.strides };
         let names = conv_names(["f", "b"], ["i", "o"], ["f", "b"], count);
-        let groups = cx.int("group", 1);
+        let groups = cx.int("group")?;
         let dw = cx.w.convolution([&x, &dy], &names, [1, groups], &window, &ty.dims);
         cx.give(1, dw)?;
     }
@@ -188,7 +188,7 @@ fn bias_grad(cx: &mut Cx<'_>, dy: &Val, count: usize) -> Result<(), Why> {
 /// The gradients of X, W and the bias: a convolution of dY by W, one of dY by X, and a sum.
 pub(super) fn conv_transpose_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (dy, x, w) = (cx.operand(0)?, cx.operand(1)?, cx.operand(2)?);
-    if cx.int("group", 1) != 1 {
+    if cx.int("group")? != 1 {
         return Err("there is no rule for groups".into());
     }
     let space = Space::of(cx, &w.dims()[2..])?;
@@ -241,7 +241,7 @@ pub(super) fn max_pool(cx: &mut Cx<'_>) -> Result<(), Why> {
         let y = cx.w.reduce_window("maximum", &x, &lowest, &kernel, &window, &ty.dims);
         return cx.give(0, y);
     };
-    if cx.int("storage_order", 0) != 0 {
+    if cx.flag("storage_order")? {
         return Err("its indices count columns first".into());
     }
     let count = x.ty.element_count().ok_or("it has too many elements")?;
@@ -262,7 +262,7 @@ pub(super) fn max_pool(cx: &mut Cx<'_>) -> Result<(), Why> {
 /// The divisor of the mean of a window.
 fn counted(cx: &Cx<'_>, space: &Space) -> Result<f64, Why> {
     let pads = space.low.iter().chain(&space.high).any(|&pad| pad != 0);
-    if cx.int("ceil_mode", 0) != 0 || (pads && cx.int("count_include_pad", 0) == 0) {
+    if cx.flag("ceil_mode")? || (pads && !cx.flag("count_include_pad")?) {
         return Err("its windows hold unequal numbers of elements".into());
     }
     Ok(space.kernel.iter().product::<i64>() as f64)
@@ -319,7 +319,7 @@ pub(super) fn global_average_pool(cx: &mut Cx<'_>) -> Result<(), Why> {
 /// dY, added at the positions of the largest elements: the second operand has indices into all of X.
 pub(super) fn max_pool_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (dy, places, ty) = (cx.operand(0)?, cx.operand(1)?, cx.ty(0)?);
-    if cx.int("storage_order", 0) != 0 {
+    if cx.flag("storage_order")? {
         return Err("its indices count columns first".into());
     }
     let (count, all) = (dy.ty.element_count(), ty.element_count());

@@ -108,7 +108,7 @@ pub(super) fn fast_gelu_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
 /// `Y · (dY - Σ dY · Y)`.
 pub(super) fn softmax_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (dy, y) = (cx.operand(0)?, cx.operand(1)?);
-    let axis = cx.axis(cx.int("axis", -1), y.rank())?;
+    let axis = cx.axis(cx.int("axis")?, y.rank())?;
     let product = cx.op("multiply", &dy, &y);
     let sum = cx.sum_kept(&product, &[axis]);
     let rest = cx.op("subtract", &dy, &sum);
@@ -119,7 +119,7 @@ pub(super) fn softmax_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
 /// `dY - exp(Y) · Σ dY`.
 pub(super) fn log_softmax_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (dy, y) = (cx.operand(0)?, cx.operand(1)?);
-    let axis = cx.axis(cx.int("axis", -1), y.rank())?;
+    let axis = cx.axis(cx.int("axis")?, y.rank())?;
     let sum = cx.sum_kept(&dy, &[axis]);
     let probability = cx.w.elementwise("exponential", &[&y]);
     let share = cx.op("multiply", &probability, &sum);
@@ -129,16 +129,16 @@ pub(super) fn log_softmax_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
 
 /// `alpha · A · B`, with A or B transposed first if the attributes say so.
 pub(super) fn fused_matmul(cx: &mut Cx<'_>) -> Result<(), Why> {
-    if cx.int("transBatchA", 0) != 0 || cx.int("transBatchB", 0) != 0 {
+    if cx.flag("transBatchA")? || cx.flag("transBatchB")? {
         return Err("there is no rule for exchanged batches".into());
     }
     let (a, b) = (cx.operand(0)?, cx.operand(1)?);
     if a.rank() < 2 || b.rank() < 2 {
         return Err("there is no rule for vectors".into());
     }
-    let exchanged = [cx.int("transA", 0) != 0, cx.int("transB", 0) != 0];
+    let exchanged = [cx.flag("transA")?, cx.flag("transB")?];
     let mut y = math::product(cx, &a, &b, exchanged);
-    let alpha = cx.float("alpha", 1.0);
+    let alpha = cx.float("alpha")?;
     if alpha != 1.0 {
         y = cx.with("multiply", &y, alpha);
     }
@@ -149,7 +149,7 @@ pub(super) fn fused_matmul(cx: &mut Cx<'_>) -> Result<(), Why> {
 pub(super) fn concat(cx: &mut Cx<'_>) -> Result<(), Why> {
     if let Some(ty) = cx.wanted(1) {
         let parts = cx.all()?;
-        let axis = cx.axis(cx.int("axis", 1), parts.first().map_or(0, Val::rank))?;
+        let axis = cx.axis(cx.int("axis")?, parts.first().map_or(0, Val::rank))?;
         let extents: Vec<i64> = parts.iter().map(|part| part.dims()[axis] as i64).collect();
         let extents = cx.w.integers(&ty, &extents);
         cx.give(1, extents)?;
@@ -169,7 +169,7 @@ pub(super) fn layer_norm_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let [dy, x, scale, mean, inverse] = &operands[..] else {
         return Err("it has other than five operands".into());
     };
-    let axis = cx.axis(cx.int("axis", -1), x.rank())?;
+    let axis = cx.axis(cx.int("axis")?, x.rank())?;
     let across: Vec<usize> = (axis..x.rank()).collect();
     let rows: Vec<usize> = (0..axis).collect();
     let count = across.iter().map(|&axis| x.dims()[axis]).product::<u64>() as f64;
@@ -204,18 +204,18 @@ fn all_but_channels(rank: usize) -> Vec<usize> {
 /// In training: normalizes by the statistics of the batch, and updates the running ones unless they are left out, as in a
 /// recomputed node.
 pub(super) fn batch_norm(cx: &mut Cx<'_>) -> Result<(), Why> {
-    if cx.int("training_mode", 0) != 1 {
+    if cx.int("training_mode")? != 1 {
         return Err("it does not train".into());
     }
     let (x, scale, bias) = (cx.operand(0)?, cx.operand(1)?, cx.operand(2)?);
     let [centred, level, spread] = math::moments(cx, &x, &all_but_channels(x.rank()));
-    let inverse = math::inverse(cx, &spread);
+    let inverse = math::inverse(cx, &spread)?;
     let [scale, bias] = [scale, bias].map(|channels| math::beside(cx, &channels, x.rank()));
     let factor = cx.op("multiply", &inverse, &scale);
     let y = cx.op("multiply", &centred, &factor);
     let y = cx.op("add", &y, &bias);
     cx.give(0, y)?;
-    let momentum = cx.float("momentum", 0.9);
+    let momentum = cx.float("momentum")?;
     for (index, now) in [(1, &level), (2, &spread)] {
         let Some(running) = cx.optional(index + 2) else { continue };
         let kept = cx.with("multiply", &running, momentum);
@@ -264,7 +264,7 @@ pub(super) fn scale(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (x, scale) = (cx.operand(0)?, cx.operand(1)?);
     let scale = cx.w.convert(&scale, x.element());
     let scale = cx.w.reshape(&scale, &[]);
-    let op = if cx.int("scale_down", 0) != 0 { "divide" } else { "multiply" };
+    let op = if cx.flag("scale_down")? { "divide" } else { "multiply" };
     let y = cx.op(op, &x, &scale);
     cx.give(0, y)
 }
@@ -272,7 +272,7 @@ pub(super) fn scale(cx: &mut Cx<'_>) -> Result<(), Why> {
 /// Along the first axis: rows of dY, added at the indices.
 pub(super) fn gather_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (indices, dy, ty) = (cx.operand(1)?, cx.operand(2)?, cx.ty(0)?);
-    if cx.axis(cx.int("axis", 0), ty.dims.len())? != 0 {
+    if cx.axis(cx.int("axis")?, ty.dims.len())? != 0 {
         return Err("there is a rule for the first axis only".into());
     }
     let indices = cx.wrapped(&indices, ty.dims[0]);
@@ -301,7 +301,7 @@ pub(super) fn cross_entropy_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
         let counted = cx.w.compare("NE", &labels, &ignored);
         counts = Some(cx.w.convert(&counted, log.element()));
     }
-    let factor = match (cx.text("reduction").unwrap_or(b"mean"), &counts) {
+    let factor = match (cx.text("reduction").unwrap_or_default(), &counts) {
         (b"none", _) => cx.w.reshape(&dloss, &beside),
         (b"sum", _) => dloss,
         (_, None) => cx.with("divide", &dloss, labels.dims().iter().product::<u64>() as f64),
@@ -378,9 +378,9 @@ fn following(cx: &mut Cx<'_>, old: &Val, new: &Val, kept: f64) -> Val {
 pub(super) fn adamw(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (rate, step) = (number(cx, 0)?, number(cx, 1)?);
     let (w, g, m, v) = (cx.operand(2)?, cx.operand(3)?, cx.operand(4)?, cx.operand(5)?);
-    let (alpha, beta) = (cx.float("alpha", 0.9), cx.float("beta", 0.999));
-    let (epsilon, decay) = (cx.float("epsilon", 1e-8), cx.float("weight_decay", 0.01));
-    let corrects = cx.int("correct_bias", 1) != 0;
+    let (alpha, beta) = (cx.float("alpha")?, cx.float("beta")?);
+    let (epsilon, decay) = (cx.float("epsilon")?, cx.float("weight_decay")?);
+    let corrects = cx.flag("correct_bias")?;
     let step = cx.w.convert(&step, ElementType::Float);
     let first = correction(cx, alpha, &step, corrects);
     let second = correction(cx, beta, &step, corrects);
@@ -394,7 +394,7 @@ pub(super) fn adamw(cx: &mut Cx<'_>) -> Result<(), Why> {
     let fading = cx.with("multiply", &rate, decay);
     let one = cx.splat(1.0, &TensorType::new(ElementType::Float, []));
     let fading = cx.op("subtract", &one, &fading);
-    let new = if cx.int("adam_mode", 0) == 0 {
+    let new = if !cx.flag("adam_mode")? {
         let rate = cx.op("divide", &rate, &first);
         let size = cx.op("divide", &size, &root);
         let size = cx.with("add", &size, epsilon);

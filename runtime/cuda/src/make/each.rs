@@ -76,13 +76,13 @@ pub(crate) fn truths(spec: &Spec<'_>, kernel: &str, operands: usize) -> Made {
 }
 
 /// A kernel with the attribute `alpha` as parameter.
-pub(crate) fn by_alpha(spec: &Spec<'_>, kernel: &str, operands: usize, default: f32) -> Made {
-    of(spec, typed(spec, kernel)?, operands, host::alpha(spec, default)?)
+pub(crate) fn by_alpha(spec: &Spec<'_>, kernel: &str, operands: usize) -> Made {
+    of(spec, typed(spec, kernel)?, operands, host::alpha(spec)?)
 }
 
 /// A kernel of one operand, with the attribute `alpha` and another one.
-pub(crate) fn by_two(spec: &Spec<'_>, kernel: &str, alpha: f32, other: &str, default: f32) -> Made {
-    of(spec, typed(spec, kernel)?, 1, host::alpha_and(spec, alpha, other, default)?)
+pub(crate) fn by_two(spec: &Spec<'_>, kernel: &str, names: [&str; 2]) -> Made {
+    of(spec, typed(spec, kernel)?, 1, host::floats(spec, names)?)
 }
 
 /// A kernel with a bias behind its operands, if the node has one.
@@ -91,7 +91,7 @@ pub(crate) fn perhaps_biased(spec: &Spec<'_>, [without, with]: [&str; 2], operan
 }
 
 pub(crate) fn onnx_gelu(spec: &Spec<'_>) -> Made {
-    match &*spec.string("approximate", "none")? {
+    match &*spec.string("approximate")? {
         "tanh" => plain(spec, "fast_gelu", 1),
         _ => plain(spec, "gelu", 1),
     }
@@ -106,7 +106,7 @@ pub(crate) fn is_inf(spec: &Spec<'_>) -> Made {
 }
 
 pub(crate) fn modulo(spec: &Spec<'_>) -> Made {
-    of(spec, typed(spec, "mod")?, 2, [spec.int("fmod", 0)? as f64, 0.0, 0.0])
+    of(spec, typed(spec, "mod")?, 2, [spec.int("fmod")? as f64, 0.0, 0.0])
 }
 
 pub(crate) fn power(spec: &Spec<'_>) -> Made {
@@ -165,7 +165,7 @@ pub(crate) fn select(spec: &Spec<'_>) -> Made {
 
 pub(crate) fn scale(spec: &Spec<'_>) -> Made {
     let n = count(&spec.dims(0)?);
-    let parameters = [f64::from(u8::from(spec.flag("scale_down", false)?)), 0.0, 0.0];
+    let parameters = [f64::from(u8::from(spec.flag("scale_down")?)), 0.0, 0.0];
     let words = Arg::Words(parameters.map(f64::to_bits).to_vec());
     let by = number(spec.element(1)?)?;
     let operands = vec![("f32", Indexing::Same), (by, Indexing::First)];

@@ -1,6 +1,6 @@
 //! Gathering and scattering by indices that are computed data.
 
-use lmsc_kernels::host::index::{Elements, Tuples, batch_dims};
+use lmsc_kernels::host::index::{IndexedElements, Tuples, batch_dims};
 use lmsc_kernels::meaning::{Rows, count, strides};
 use lmsc_kernels::spec::{Spec, SpecError, refuse};
 
@@ -14,7 +14,7 @@ fn rows_words(rows: Rows) -> Arg {
 
 pub(crate) fn gather(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
-    let rows = Rows::at(&dims, spec.axis(spec.int("axis", 0)?, dims.len())?);
+    let rows = Rows::at(&dims, spec.axis(spec.int("axis")?, dims.len())?);
     let picks = count(&spec.dims(1)?);
     let kernel = format!("gather_{}_{}", width(spec.element(0)?)?, number(spec.element(1)?)?);
     let args = vec![rows_words(rows), picks.into(), operand(0).into(), operand(1).into(), result(0).into()];
@@ -24,7 +24,7 @@ pub(crate) fn gather(spec: &Spec<'_>) -> Made {
 }
 
 pub(crate) fn gather_elements(spec: &Spec<'_>) -> Made {
-    let plan = Elements::new(spec, &spec.dims(0)?, 1)?;
+    let plan = IndexedElements::new(spec, &spec.dims(0)?, 1)?;
     let kernel = format!("gather_elements_{}_{}", width(spec.element(0)?)?, number(spec.element(1)?)?);
     let args = vec![
         Arg::Words(spread_forward(&plan.dims, std::slice::from_ref(&plan.strides))?),
@@ -41,7 +41,7 @@ pub(crate) fn gather_elements(spec: &Spec<'_>) -> Made {
 
 pub(crate) fn one_hot(spec: &Spec<'_>) -> Made {
     let dims = spec.result_dims(0)?;
-    let rows = Rows::at(&dims, spec.axis(spec.int("axis", -1)?, dims.len())?);
+    let rows = Rows::at(&dims, spec.axis(spec.int("axis")?, dims.len())?);
     let kernel = format!("one_hot_{}_{}", width(spec.element(2)?)?, number(spec.element(0)?)?);
     let args = vec![rows_words(rows), operand(0).into(), operand(2).into(), result(0).into()];
     let mut recipe = Recipe::default();
@@ -77,7 +77,7 @@ pub(crate) fn gather_nd(spec: &Spec<'_>) -> Made {
 
 /// The reduction of updates, as the kernel's name has it.
 fn reduction(spec: &Spec<'_>) -> Result<String, SpecError> {
-    let name = spec.string("reduction", "none")?;
+    let name = if spec.knows("reduction") { spec.string("reduction")? } else { "none".into() };
     Ok(match &*name {
         "none" => format!("none_{}", width(spec.element(0)?)?),
         name => format!("{name}_{}", number(spec.element(0)?)?),
@@ -121,7 +121,7 @@ fn apply(
 
 pub(crate) fn gather_grad(spec: &Spec<'_>) -> Made {
     let dims = spec.result_dims(0)?;
-    let rows = Rows::at(&dims, spec.axis(spec.int("axis", 0)?, dims.len())?);
+    let rows = Rows::at(&dims, spec.axis(spec.int("axis")?, dims.len())?);
     let picks = count(&spec.dims(1)?);
     let index = number(spec.element(1)?)?;
     let mut recipe = Recipe::default();
@@ -174,8 +174,8 @@ fn lines(
     [indices, updates]: [usize; 2],
     reduction: &str,
 ) -> Result<(), SpecError> {
-    let plan = Elements::new(spec, dims, indices)?;
-    let axis = spec.axis(spec.int("axis", 0)?, dims.len())?;
+    let plan = IndexedElements::new(spec, dims, indices)?;
+    let axis = spec.axis(spec.int("axis")?, dims.len())?;
     let own = strides(&plan.dims);
     let others = |list: &[usize]| -> Vec<usize> {
         list.iter().enumerate().filter(|(d, _)| *d != axis).map(|(_, &n)| n).collect()

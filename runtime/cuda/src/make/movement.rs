@@ -147,7 +147,7 @@ pub(crate) fn triangle(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
     let n = count(&dims);
     let [.., rows, columns] = dims[..] else { return lmsc_kernels::spec::refuse("operand 0 is no matrix") };
-    let upper = spec.flag("upper", true)?;
+    let upper = spec.flag("upper")?;
     let k = spec.constants(1)?.and_then(|k| k.first().copied()).unwrap_or(0);
     // Beyond the matrix all diagonals are equivalent.
     let k = k.clamp(-(rows as i64) - 1, columns as i64);

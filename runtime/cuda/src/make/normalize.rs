@@ -43,8 +43,8 @@ fn by_channel(
 
 pub(crate) fn batch(spec: &Spec<'_>) -> Made {
     let rows = channels(spec, 0)?;
-    let epsilon = f64::from(spec.float("epsilon", 1e-5)?);
-    let momentum = f64::from(spec.float("momentum", 0.9)?);
+    let epsilon = f64::from(spec.float("epsilon")?);
+    let momentum = f64::from(spec.float("momentum")?);
     let training = trains(spec)?;
     let saves = spec.op.name() == "BatchNormInternal";
     if !saves && (spec.wants(3) || spec.wants(4)) {
@@ -92,8 +92,8 @@ pub(crate) fn batch_grad(spec: &Spec<'_>) -> Made {
 
 pub(crate) fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
     let dims = spec.dims(0)?;
-    let rows = Rows::from(&dims, spec.axis(spec.int("axis", -1)?, dims.len())?);
-    let epsilon = f64::from(spec.float("epsilon", 1e-5)?);
+    let rows = Rows::from(&dims, spec.axis(spec.int("axis")?, dims.len())?);
+    let epsilon = f64::from(spec.float("epsilon")?);
     let bias = if simplified { NOWHERE } else { operand(2) };
     let [means, inverses] = if simplified { [NOWHERE, result(1)] } else { [result(1), result(2)] };
     let lanes = lanes(rows.axis);
@@ -119,7 +119,7 @@ pub(crate) fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
 
 pub(crate) fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
     let dims = spec.dims(1)?;
-    let rows = Rows::from(&dims, spec.axis(spec.int("axis", -1)?, dims.len())?);
+    let rows = Rows::from(&dims, spec.axis(spec.int("axis")?, dims.len())?);
     let [means, inverses] = if simplified { [NOWHERE, operand(3)] } else { [operand(3), operand(4)] };
     let mut recipe = Recipe::default();
     let along = lanes(rows.axis);
@@ -158,12 +158,12 @@ pub(crate) fn instance(spec: &Spec<'_>) -> Made {
 
 pub(crate) fn group(spec: &Spec<'_>) -> Made {
     let rows = channels(spec, 0)?;
-    let groups = spec.int("num_groups", 1)?.max(1) as usize;
+    let groups = spec.int("num_groups")?.max(1) as usize;
     grouped(spec, rows, groups, rows.axis / groups * rows.inner)
 }
 
 fn grouped(spec: &Spec<'_>, rows: Rows, groups: usize, size: usize) -> Made {
-    let epsilon = f64::from(spec.float("epsilon", 1e-5)?);
+    let epsilon = f64::from(spec.float("epsilon")?);
     let factors = count(&spec.dims(1)?);
     let per = (rows.axis / factors.max(1)).max(1);
     let mut recipe = Recipe::default();

@@ -60,14 +60,9 @@ pub(crate) fn adamw(spec: &Spec<'_>) -> Made {
 
 pub(crate) fn adam(spec: &Spec<'_>) -> Made {
     let n = floats(spec, 2);
-    let corrects = spec.flag("do_bias_correction", true)?;
-    let decays_behind = spec.int("weight_decay_mode", 0)? != 0;
-    let numbers = [
-        spec.float("alpha", 0.9)?,
-        spec.float("beta", 0.999)?,
-        spec.float("epsilon", 1e-8)?,
-        spec.float("lambda", 0.0)?,
-    ];
+    let corrects = spec.flag("do_bias_correction")?;
+    let decays_behind = spec.int("weight_decay_mode")? != 0;
+    let numbers = [spec.float("alpha")?, spec.float("beta")?, spec.float("epsilon")?, spec.float("lambda")?];
     let mut recipe = Recipe::default();
     let mut args = vec![Arg::Words(adam_words(n, [corrects, !decays_behind], numbers))];
     args.extend([0, 1, 3, 2, 4, 5].map(|i| operand(i).into()));
@@ -124,14 +119,16 @@ pub(crate) fn accumulate(spec: &Spec<'_>) -> Made {
 /// ONNX's own optimizers `(rate, count, X…, G…, states…)`, whose results are X… and each state.
 pub(crate) fn preview(spec: &Spec<'_>, kernel: &str, states: usize) -> Result<Recipe, SpecError> {
     let tensors = spec.operands.len().saturating_sub(2) / (states + 2);
-    let nesterov = spec.string("mode", "standard")? == "nesterov";
+    // Each of the operators has some of these.
+    let float = |name| if spec.knows(name) { spec.float(name) } else { Ok(0.0) };
+    let nesterov = spec.knows("mode") && spec.string("mode")? == "nesterov";
     let numbers = [
-        spec.float("alpha", 0.9)?,
-        spec.float("beta", 0.999)?,
-        spec.float("epsilon", 1e-6)?,
-        spec.float("norm_coefficient", 0.0)?,
-        spec.float("decay_factor", 0.0)?,
-        spec.float("norm_coefficient_post", 0.0)?,
+        float("alpha")?,
+        float("beta")?,
+        float("epsilon")?,
+        float("norm_coefficient")?,
+        float("decay_factor")?,
+        float("norm_coefficient_post")?,
     ];
     let mut recipe = Recipe::default();
     for i in 0..tensors {

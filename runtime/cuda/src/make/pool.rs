@@ -62,7 +62,7 @@ pub(crate) fn max_grad(spec: &Spec<'_>) -> Made {
 pub(crate) fn average(spec: &Spec<'_>) -> Made {
     let (image, positions) = (spec.dims(0)?, spec.result_dims(0)?);
     let w = host::window(spec, &image, &positions)?;
-    let padding = spec.flag("count_include_pad", false)?;
+    let padding = spec.flag("count_include_pad")?;
     let mut recipe = Recipe::default();
     let args = vec![words(planes(&image), &w), padding.into(), operand(0).into(), result(0).into()];
     recipe.each("average_pool", count(&positions), args);
@@ -72,7 +72,7 @@ pub(crate) fn average(spec: &Spec<'_>) -> Made {
 pub(crate) fn average_grad(spec: &Spec<'_>) -> Made {
     let (positions, image) = (spec.dims(0)?, spec.result_dims(0)?);
     let w = host::window(spec, &image, &positions)?;
-    let padding = spec.flag("count_include_pad", false)?;
+    let padding = spec.flag("count_include_pad")?;
     let mut recipe = Recipe::default();
     let args = vec![words(planes(&image), &w), padding.into(), operand(0).into(), result(0).into()];
     recipe.each("average_pool_grad", count(&image), args);

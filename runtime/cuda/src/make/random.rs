@@ -52,11 +52,11 @@ fn drawn(spec: &Spec<'_>, kernel: &str, numbers: [f32; 2]) -> Made {
 }
 
 pub(crate) fn uniform(spec: &Spec<'_>) -> Made {
-    drawn(spec, "uniform", [spec.float("low", 0.0)?, spec.float("high", 1.0)?])
+    drawn(spec, "uniform", [spec.float("low")?, spec.float("high")?])
 }
 
 pub(crate) fn normal(spec: &Spec<'_>) -> Made {
-    drawn(spec, "gaussian", [spec.float("mean", 0.0)?, spec.float("scale", 1.0)?])
+    drawn(spec, "gaussian", [spec.float("mean")?, spec.float("scale")?])
 }
 
 pub(crate) fn bernoulli(spec: &Spec<'_>) -> Made {

@@ -89,8 +89,8 @@ fn rows_words(rows: Rows) -> Arg {
 
 pub(crate) fn arg(spec: &Spec<'_>, largest: bool) -> Made {
     let dims = spec.dims(0)?;
-    let rows = Rows::at(&dims, spec.axis(spec.int("axis", 0)?, dims.len())?);
-    let last = spec.flag("select_last_index", false)?;
+    let rows = Rows::at(&dims, spec.axis(spec.int("axis")?, dims.len())?);
+    let last = spec.flag("select_last_index")?;
     let args = vec![rows_words(rows), largest.into(), last.into(), operand(0).into(), result(0).into()];
     let mut recipe = Recipe::default();
     recipe.each(format!("arg_{}", number(spec.element(0)?)?), rows.outer * rows.inner, args);
@@ -99,7 +99,7 @@ pub(crate) fn arg(spec: &Spec<'_>, largest: bool) -> Made {
 
 pub(crate) fn top(spec: &Spec<'_>) -> Made {
     let (rows, count) = host::chosen(spec)?;
-    let largest = spec.flag("largest", true)?;
+    let largest = spec.flag("largest")?;
     let args = vec![
         rows_words(rows),
         count.into(),
@@ -117,7 +117,7 @@ pub(crate) fn cumulative(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
     let axis = spec.constants(1)?.and_then(|axis| axis.first().copied()).unwrap_or(0);
     let rows = Rows::at(&dims, spec.axis(axis, dims.len())?);
-    let (exclusive, reverse) = (spec.flag("exclusive", false)?, spec.flag("reverse", false)?);
+    let (exclusive, reverse) = (spec.flag("exclusive")?, spec.flag("reverse")?);
     let args = vec![rows_words(rows), exclusive.into(), reverse.into(), operand(0).into(), result(0).into()];
     let mut recipe = Recipe::default();
     recipe.each(format!("cumulate_{}", number(spec.element(0)?)?), rows.outer * rows.inner, args);

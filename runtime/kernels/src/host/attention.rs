@@ -21,14 +21,16 @@ impl Heads {
     fn new(spec: &Spec<'_>, operand: usize, attribute: &str) -> Result<(usize, Heads), SpecError> {
         match spec.dims(operand)?[..] {
             [batch, heads, sequence, width] => Ok((batch, Heads { heads, sequence, width, is_flat: false })),
-            [batch, sequence, all] => match usize::try_from(spec.int(attribute, 0)?) {
-                Ok(heads @ 1..) if all % heads == 0 => {
-                    Ok((batch, Heads { heads, sequence, width: all / heads, is_flat: true }))
+            [batch, sequence, all] => {
+                match usize::try_from(spec.int_if_any(attribute)?.unwrap_or_default()) {
+                    Ok(heads @ 1..) if all % heads == 0 => {
+                        Ok((batch, Heads { heads, sequence, width: all / heads, is_flat: true }))
+                    }
+                    _ => refuse(format!(
+                        "attribute `{attribute}` does not divide the last axis of operand {operand}"
+                    )),
                 }
-                _ => refuse(format!(
-                    "attribute `{attribute}` does not divide the last axis of operand {operand}"
-                )),
-            },
+            }
             ref dims => refuse(format!("operand {operand} has extents {dims:?}; expected three or four")),
         }
     }
@@ -177,12 +179,12 @@ impl Attention {
                 return refuse("operand 6, lengths of the keys, is given beside past keys");
             }
         }
-        let scale = spec.float("scale", 1.0 / (q.width as f32).sqrt())?;
-        let cap = spec.float("softcap", 0.0)?;
+        let scale = spec.float_if_any("scale")?.unwrap_or_else(|| 1.0 / (q.width as f32).sqrt());
+        let cap = spec.float("softcap")?;
         if !(scale >= 0.0 && cap >= 0.0) {
             return refuse("attribute `scale` or `softcap` is negative");
         }
-        let kept = match spec.int("qk_matmul_output_mode", 0)? {
+        let kept = match spec.int("qk_matmul_output_mode")? {
             0 => Kept::Product,
             1 => Kept::Capped,
             2 => Kept::Biased,
@@ -190,10 +192,10 @@ impl Attention {
             other => return refuse(format!("attribute `qk_matmul_output_mode` is {other}; it is 0 to 3")),
         };
         // Weights are computed with 32 bits, at least the precision of these types.
-        if ![0, 1, 10, 16].contains(&spec.int("softmax_precision", 0)?) {
+        if ![0, 1, 10, 16].contains(&spec.int_if_any("softmax_precision")?.unwrap_or_default()) {
             return refuse("attribute `softmax_precision` asks for more than 32 bits");
         }
-        let window = |name: &str| match spec.int(name, -1)? {
+        let window = |name: &str| match spec.int(name)? {
             -1 => Ok(None),
             reach => match usize::try_from(reach) {
                 Ok(reach) => Ok(Some(reach)),
@@ -208,7 +210,7 @@ impl Attention {
             past,
             scale,
             cap,
-            is_causal: spec.flag("is_causal", false)?,
+            is_causal: spec.flag("is_causal")?,
             window: [window("left_window_size")?, window("right_window_size")?],
             mask: Mask::new(spec, [batch, q.heads, q.sequence], past + k.sequence)?,
             kept,

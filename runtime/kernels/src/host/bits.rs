@@ -31,7 +31,7 @@ bitwise! {
 
 /// `BitShift`: 0 where all bits are shifted out.
 pub(crate) fn shift(spec: &Spec<'_>) -> Made {
-    let left = match &*spec.string("direction", "")? {
+    let left = match &*spec.string("direction")? {
         "LEFT" => 1.0,
         "RIGHT" => 0.0,
         other => return refuse(format!("attribute `direction` is `{other}`; expected LEFT or RIGHT")),

@@ -47,7 +47,7 @@ impl Conv {
         else {
             return refuse("an operand has fewer than two dimensions");
         };
-        let Ok(groups @ 1..) = usize::try_from(spec.int("group", 1)?) else {
+        let Ok(groups @ 1..) = usize::try_from(spec.int("group")?) else {
             return refuse("attribute `group` is not positive");
         };
         let fits = inner == of_group * groups && outer == channels && n == batch && outer % groups == 0;

@@ -53,13 +53,13 @@ macro_rules! elementwise {
 }
 
 /// The attribute `alpha`.
-pub fn alpha(spec: &Spec<'_>, default: f32) -> Result<Parameters, SpecError> {
-    Ok([f64::from(spec.float("alpha", default)?), 0.0, 0.0])
+pub fn alpha(spec: &Spec<'_>) -> Result<Parameters, SpecError> {
+    Ok([spec.float("alpha")?.into(), 0.0, 0.0])
 }
 
-/// The attribute `alpha` and another one.
-pub fn alpha_and(spec: &Spec<'_>, alpha: f32, other: &str, default: f32) -> Result<Parameters, SpecError> {
-    Ok([f64::from(spec.float("alpha", alpha)?), f64::from(spec.float(other, default)?), 0.0])
+/// Two attributes.
+pub fn floats(spec: &Spec<'_>, names: [&str; 2]) -> Result<Parameters, SpecError> {
+    Ok([spec.float(names[0])?.into(), spec.float(names[1])?.into(), 0.0])
 }
 
 /// x · Φ(x) (Hendrycks, Gimpel, *Gaussian Error Linear Units*, arXiv:1606.08415).
@@ -146,20 +146,20 @@ elementwise! {
     float softplus_of(x) = softplus(x);
     float softsign(x) = x / (M::ONE + x.magnitude());
     float mish(x) = x * softplus(x).tanh();
-    float swish(x; p = |s| alpha(s, 1.0)) = x * (M::of(p[0]) * x).sigmoid();
+    float swish(x; p = alpha) = x * (M::of(p[0]) * x).sigmoid();
     float hard_swish(x) = x * (x * M::of(1.0 / 6.0) + M::of(0.5)).larger(M::ZERO).smaller(M::ONE);
-    float hard_sigmoid(x; p = |s| alpha_and(s, 0.2, "beta", 0.5))
+    float hard_sigmoid(x; p = |s| floats(s, ["alpha", "beta"]))
         = (M::of(p[0]) * x + M::of(p[1])).larger(M::ZERO).smaller(M::ONE);
-    float elu(x; p = |s| alpha(s, 1.0)) = if x > M::ZERO { x } else { M::of(p[0]) * (x.exp() - M::ONE) };
-    float celu(x; p = |s| alpha(s, 1.0))
+    float elu(x; p = alpha) = if x > M::ZERO { x } else { M::of(p[0]) * (x.exp() - M::ONE) };
+    float celu(x; p = alpha)
         = x.larger(M::ZERO) + (M::of(p[0]) * ((x / M::of(p[0])).exp() - M::ONE)).smaller(M::ZERO);
-    float selu(x; p = |s| alpha_and(s, 1.673_263_2, "gamma", 1.050_701))
+    float selu(x; p = |s| floats(s, ["alpha", "gamma"]))
         = M::of(p[1]) * if x > M::ZERO { x } else { M::of(p[0]) * (x.exp() - M::ONE) };
-    float leaky_relu(x; p = |s| alpha(s, 0.01)) = if x >= M::ZERO { x } else { M::of(p[0]) * x };
-    float thresholded_relu(x; p = |s| alpha(s, 1.0)) = if x > M::of(p[0]) { x } else { M::ZERO };
+    float leaky_relu(x; p = alpha) = if x >= M::ZERO { x } else { M::of(p[0]) * x };
+    float thresholded_relu(x; p = alpha) = if x > M::of(p[0]) { x } else { M::ZERO };
     float exact_gelu(x) = gelu(x);
     float tanh_gelu(x) = fast_gelu(x);
-    float quick_gelu(x; p = |s| alpha(s, 1.702)) = x * (M::of(p[0]) * x).sigmoid();
+    float quick_gelu(x; p = alpha) = x * (M::of(p[0]) * x).sigmoid();
     float bias_gelu(x, bias) = gelu(x + bias);
     float bias_fast_gelu(x, bias) = fast_gelu(x + bias);
     float is_nan(x) -> bool = u8::from(x.is_not_a_number());
@@ -172,7 +172,7 @@ elementwise! {
     number div(a, b) = a.over(b);
     number pow(a, b) = power(a, b.to_f64());
     float prelu(x, slope) = if x >= M::ZERO { x } else { slope * x };
-    number remainder(a, b; p = |s| Ok([s.int("fmod", 0)? as f64, 0.0, 0.0])) = modulo(a, b, p[0] != 0.0);
+    number remainder(a, b; p = |s| Ok([s.int("fmod")? as f64, 0.0, 0.0])) = modulo(a, b, p[0] != 0.0);
     number equal(a, b) -> bool = u8::from(a == b);
     number greater(a, b) -> bool = u8::from(a > b);
     number greater_or_equal(a, b) -> bool = u8::from(a >= b);
@@ -180,13 +180,13 @@ elementwise! {
     number less_or_equal(a, b) -> bool = u8::from(a <= b);
 
     number relu_grad(dy, x) = if x > M::ZERO { dy } else { M::ZERO };
-    float leaky_relu_grad(dy, y; p = |s| alpha(s, 0.01)) = if y >= M::ZERO { dy } else { M::of(p[0]) * dy };
+    float leaky_relu_grad(dy, y; p = alpha) = if y >= M::ZERO { dy } else { M::of(p[0]) * dy };
     float sigmoid_grad(dy, y) = dy * y * (M::ONE - y);
     float tanh_grad(dy, y) = dy * (M::ONE - y * y);
     float sin_grad(dy, x) = dy * M::of(x.to_f64().cos());
     float gelu_grad(dy, x) = dy * gelu_slope(x);
     float fast_gelu_grad(dy, x) = dy * fast_gelu_slope(x);
-    float quick_gelu_grad(dy, x; p = |s| alpha(s, 1.702)) = {
+    float quick_gelu_grad(dy, x; p = alpha) = {
         let s = (M::of(p[0]) * x).sigmoid();
         dy * (s + M::of(p[0]) * x * s * (M::ONE - s))
     };
@@ -208,13 +208,13 @@ fn modulo<M: Number>(a: M, b: M, of_dividend: bool) -> M {
 
 /// Which infinities `IsInf` tells.
 pub fn infinities(spec: &Spec<'_>) -> Result<Parameters, SpecError> {
-    let detect = |name| spec.flag(name, true).map(|b| f64::from(u8::from(b)));
+    let detect = |name| spec.flag(name).map(|b| f64::from(u8::from(b)));
     Ok([detect("detect_positive")?, detect("detect_negative")?, 0.0])
 }
 
 /// `Gelu` of ONNX, exact or by the hyperbolic tangent.
 pub(crate) fn onnx_gelu(spec: &Spec<'_>) -> Made {
-    match &*spec.string("approximate", "none")? {
+    match &*spec.string("approximate")? {
         "none" => exact_gelu(spec),
         "tanh" => tanh_gelu(spec),
         other => refuse(format!("attribute `approximate` is `{other}`; expected `none` or `tanh`")),
@@ -411,7 +411,7 @@ pub fn bounds(spec: &Spec<'_>) -> Result<Parameters, SpecError> {
             }
             .unwrap_or(default));
         }
-        if spec.says(name) { Ok(f64::from(spec.float(name, 0.0)?)) } else { Ok(default) }
+        if spec.says(name) { Ok(spec.float(name)?.into()) } else { Ok(default) }
     };
     let most = largest(spec)?;
     Ok([bound(1, "min", -most)?, bound(2, "max", most)?, 0.0])
@@ -439,7 +439,7 @@ pub(crate) fn clip(spec: &Spec<'_>) -> Made {
             return refuse(format!("operand {bound} is {}; expected one element", spec.tensor(bound)?));
         }
     }
-    let named = |name: &str| Ok(spec.says(name).then_some(f64::from(spec.float(name, 0.0)?)));
+    let named = |name: &str| spec.says(name).then(|| spec.float(name).map(f64::from)).transpose();
     let most = Some(largest(spec)?).filter(|most| most.is_finite());
     let named = [named("min")?.or(most.map(|most| -most)), named("max")?.or(most)];
     dispatch!(number element, T => {
@@ -516,7 +516,7 @@ pub(crate) fn select(spec: &Spec<'_>) -> Made {
 pub(crate) fn scale(spec: &Spec<'_>) -> Made {
     spec.expect_count(1, 1)?;
     spec.expect_like(0, 0)?;
-    let down = spec.flag("scale_down", false)?;
+    let down = spec.flag("scale_down")?;
     spec.expect_floats([0])?;
     let in_place = spec.is_in_place(0, 0);
     let apply = move |mut io: Io<'_>, scale: f32| {

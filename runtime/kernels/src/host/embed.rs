@@ -15,7 +15,7 @@ pub(crate) fn eye(spec: &Spec<'_>) -> Made {
     let [_, columns] = dims[..] else {
         return refuse(format!("result 0 has the extents {dims:?}; expected a matrix"));
     };
-    let k = spec.int("k", 0)?;
+    let k = spec.int("k")?;
     let one_at = move |at: usize| ((at % columns) as i64).checked_sub((at / columns) as i64) == Some(k);
     if spec.result(0)?.element == lmsc_ir::ElementType::Bool {
         return Ok(Kernel::new(move |mut io: Io<'_>| {
@@ -37,7 +37,7 @@ pub(crate) fn hardmax(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
     spec.expect_like(0, 0)?;
     let old = spec.opset < 13;
-    let axis = spec.axis(spec.int("axis", if old { 1 } else { -1 })?, dims.len())?;
+    let axis = spec.axis(spec.int("axis")?, dims.len())?;
     let rows = if old { Rows::from(&dims, axis) } else { Rows::at(&dims, axis) };
     dispatch!(float spec.element(0)?, T => Ok(Kernel::new(move |mut io: Io<'_>| {
         let (x, out) = (io.get::<T>(0), io.take::<T>(0));
@@ -55,8 +55,8 @@ pub(crate) fn hardmax(spec: &Spec<'_>) -> Made {
 pub(crate) fn lp_normalization(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
     spec.expect_like(0, 0)?;
-    let rows = Rows::at(&dims, spec.axis(spec.int("axis", -1)?, dims.len())?);
-    let squares = match spec.int("p", 2)? {
+    let rows = Rows::at(&dims, spec.axis(spec.int("axis")?, dims.len())?);
+    let squares = match spec.int("p")? {
         1 => false,
         2 => true,
         other => return refuse(format!("attribute `p` is {other}; expected 1 or 2")),
@@ -108,8 +108,8 @@ impl Rotary {
         let Some((&pairs, in_front)) = table.split_last() else {
             return refuse("the table of cosines has no extents");
         };
-        let heads = usize::try_from(spec.int("num_heads", 0)?).unwrap_or(0);
-        let rotated = usize::try_from(spec.int("rotary_embedding_dim", 0)?).unwrap_or(0);
+        let heads = usize::try_from(spec.int_if_any("num_heads")?.unwrap_or_default()).unwrap_or(0);
+        let rotated = usize::try_from(spec.int("rotary_embedding_dim")?).unwrap_or(0);
         let (batch, heads, length, size, heads_first) = match dims[..] {
             [batch, heads, length, size] => (batch, heads, length, size, true),
             [batch, length, hidden] => {
@@ -138,10 +138,10 @@ impl Rotary {
         if !has_positions && count(in_front) != batch * length {
             return refuse(format!("tables {table:?} have no row for each of {batch} × {length} places"));
         }
-        if spec.float("scale", 1.0)? != 1.0 || spec.flag("is_packed_batching", false)? {
+        if microsoft && (spec.float("scale")? != 1.0 || spec.flag("is_packed_batching")?) {
             return refuse("scaled or packed rotary embeddings are not supported");
         }
-        let (interleaved, rows) = (spec.flag("interleaved", false)?, count(in_front));
+        let (interleaved, rows) = (spec.flag("interleaved")?, count(in_front));
         Ok(Rotary {
             heads,
             length,
@@ -244,7 +244,7 @@ fn letters(term: &str, rank: Option<usize>, broadcast: &[char]) -> Option<Vec<ch
 
 impl Sum {
     fn of(spec: &Spec<'_>) -> Result<Sum, SpecError> {
-        let text: String = spec.string("equation", "")?.chars().filter(|c| !c.is_whitespace()).collect();
+        let text: String = spec.string("equation")?.chars().filter(|c| !c.is_whitespace()).collect();
         let bad = || SpecError(format!("attribute `equation` is `{text}`, which does not fit the operands"));
         let (left, right) = text.split_once("->").map_or((&*text, None), |(left, right)| (left, Some(right)));
         let terms: Vec<&str> = left.split(',').collect();
@@ -386,7 +386,7 @@ impl Sampling {
         if !(rank == 2 || rank == 3) || grid.len() != x.len() || grid[rank + 1] != rank || grid[0] != x[0] {
             return refuse(format!("an image {x:?} is not sampled by a grid {grid:?}"));
         }
-        let outside = match &*spec.string("padding_mode", "zeros")? {
+        let outside = match &*spec.string("padding_mode")? {
             "zeros" => Outside::Zeros,
             "border" => Outside::Border,
             "reflection" => Outside::Reflection,
@@ -396,7 +396,7 @@ impl Sampling {
                 ));
             }
         };
-        let between = match &*spec.string("mode", "linear")? {
+        let between = match &*spec.string("mode")? {
             "nearest" => Between::Nearest,
             "linear" | "bilinear" => Between::Linear,
             "cubic" | "bicubic" if rank == 2 => Between::Cubic,
@@ -408,7 +408,7 @@ impl Sampling {
         };
         let points = count(&grid[1..rank + 1]);
         spec.expect_result_count(0, x[0] * x[1] * points)?;
-        let aligns = spec.flag("align_corners", false)?;
+        let aligns = spec.flag("align_corners")?;
         Ok(Sampling { image: x[2..].to_vec(), points, channels: x[1], aligns, outside, between })
     }
 

@@ -48,7 +48,7 @@ fn within<I: Index>(operands: &[&[u8]], operand: usize, extents: &[usize]) -> Re
 /// `Gather(data, indices)` along an axis. An index that is out of range fails the check of the kernel, and would give zeros.
 pub(crate) fn gather(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
-    let rows = Rows::at(&dims, spec.axis(spec.int("axis", 0)?, dims.len())?);
+    let rows = Rows::at(&dims, spec.axis(spec.int("axis")?, dims.len())?);
     let picks = count(&spec.dims(1)?);
     spec.expect_result(0, spec.element(0)?)?;
     spec.expect_result_count(0, rows.outer * picks * rows.inner)?;
@@ -73,7 +73,7 @@ pub(crate) fn gather(spec: &Spec<'_>) -> Made {
 pub(crate) fn gather_grad(spec: &Spec<'_>) -> Made {
     let dims = spec.result_dims(0)?;
     spec.expect_floats([2])?;
-    let rows = Rows::at(&dims, spec.axis(spec.int("axis", 0)?, dims.len())?);
+    let rows = Rows::at(&dims, spec.axis(spec.int("axis")?, dims.len())?);
     let picks = count(&spec.dims(1)?);
     if count(&spec.dims(2)?) != rows.outer * picks * rows.inner {
         return refuse("there are not as many rows of gradients as indices");
@@ -94,7 +94,7 @@ pub(crate) fn gather_grad(spec: &Spec<'_>) -> Made {
 }
 
 /// Maps each element of a tensor of indices to an offset in the tensor that is indexed along an axis.
-pub struct Elements {
+pub struct IndexedElements {
     /// Extents of the indices.
     pub dims: Vec<usize>,
     /// Strides of the indexed tensor; 0 along the axis.
@@ -103,15 +103,15 @@ pub struct Elements {
     pub axis: (usize, usize),
 }
 
-impl Elements {
+impl IndexedElements {
     /// From the operand with the indices, and the extents that are indexed.
     pub fn new(
         spec: &Spec<'_>,
         indexed: &[usize],
         indices: usize,
-    ) -> Result<Elements, crate::spec::SpecError> {
+    ) -> Result<IndexedElements, crate::spec::SpecError> {
         let dims = spec.dims(indices)?;
-        let axis = spec.axis(spec.int("axis", 0)?, indexed.len())?;
+        let axis = spec.axis(spec.int("axis")?, indexed.len())?;
         let fits = dims.len() == indexed.len() && (0..dims.len()).all(|d| d == axis || dims[d] <= indexed[d]);
         if !fits {
             return refuse(format!("indices {dims:?} do not fit a tensor of extents {indexed:?}"));
@@ -119,7 +119,7 @@ impl Elements {
         let mut strides = strides(indexed);
         let along = (indexed[axis], strides[axis]);
         strides[axis] = 0;
-        Ok(Elements { dims, strides, axis: along })
+        Ok(IndexedElements { dims, strides, axis: along })
     }
 
     /// The offset that the `i`-th index refers to.
@@ -136,7 +136,7 @@ impl Elements {
 
 /// `GatherElements(data, indices)`.
 pub(crate) fn gather_elements(spec: &Spec<'_>) -> Made {
-    let plan = Elements::new(spec, &spec.dims(0)?, 1)?;
+    let plan = IndexedElements::new(spec, &spec.dims(0)?, 1)?;
     spec.expect_result(0, spec.element(0)?)?;
     spec.expect_result_count(0, count(&plan.dims))?;
     let extent = plan.axis.0;
@@ -156,7 +156,7 @@ pub(crate) fn gather_elements(spec: &Spec<'_>) -> Made {
 /// `GatherElementsGrad(dY, shape, indices)`.
 pub(crate) fn gather_elements_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
-    let plan = Elements::new(spec, &spec.result_dims(0)?, 2)?;
+    let plan = IndexedElements::new(spec, &spec.result_dims(0)?, 2)?;
     spec.expect_dims(0, &plan.dims)?;
     spec.expect_result(0, spec.element(0)?)?;
     dispatch!(index spec.element(2)?, I => Ok(Kernel::new(move |mut io: Io<'_>| {
@@ -188,7 +188,8 @@ fn reduction<T: Number>(name: &str) -> Result<Reduce<T>, crate::spec::SpecError>
 /// Calls the body with `$T` and the function that reduces stored elements of that type.
 macro_rules! reducing {
     ($spec:expr, $T:ident, $reduce:ident => $body:expr) => {{
-        let name = $spec.string("reduction", "none")?;
+        // Before version 16, and in `Scatter`, the last update stays.
+        let name = if $spec.knows("reduction") { $spec.string("reduction")? } else { "none".into() };
         if name == "none" {
             dispatch!(width $spec.element(0)?, $T => {
                 let $reduce = |_: $T, new: $T| new;
@@ -206,12 +207,12 @@ macro_rules! reducing {
 /// `ScatterElements(data, indices, updates)`.
 pub(crate) fn scatter_elements(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
-    let plan = Elements::new(spec, &dims, 1)?;
+    let plan = IndexedElements::new(spec, &dims, 1)?;
     spec.need(2)?;
     spec.expect_dims(2, &plan.dims)?;
     spec.expect(2, spec.element(0)?)?;
     spec.expect_like(0, 0)?;
-    let axis = spec.axis(spec.int("axis", 0)?, dims.len())?;
+    let axis = spec.axis(spec.int("axis")?, dims.len())?;
     // If all extents before the axis agree, updates of one part of the data are in the same part of the indices.
     let apart = (0..axis).all(|d| plan.dims[d] == dims[d]);
     let parts = if apart { dims[..axis].iter().product::<usize>().max(1) } else { 1 };
@@ -289,7 +290,7 @@ fn tuples(spec: &Spec<'_>) -> Result<usize, crate::spec::SpecError> {
 
 /// The attribute `batch_dims`.
 pub fn batch_dims(spec: &Spec<'_>) -> Result<usize, crate::spec::SpecError> {
-    Ok(spec.int("batch_dims", 0)?.max(0) as usize)
+    Ok(spec.int("batch_dims")?.max(0) as usize)
 }
 
 /// `GatherND(data, indices)`.
@@ -354,7 +355,7 @@ pub(crate) fn scatter_nd(spec: &Spec<'_>) -> Made {
 /// `OneHot(indices, depth, [off, on])`.
 pub(crate) fn one_hot(spec: &Spec<'_>) -> Made {
     let out = spec.result_dims(0)?;
-    let rows = Rows::at(&out, spec.axis(spec.int("axis", -1)?, out.len())?);
+    let rows = Rows::at(&out, spec.axis(spec.int("axis")?, out.len())?);
     spec.expect_count(2, 2)?;
     spec.expect_count(0, rows.outer * rows.inner)?;
     spec.expect_result(0, spec.element(2)?)?;

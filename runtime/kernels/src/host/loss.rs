@@ -66,7 +66,7 @@ impl Loss {
         if spec.dims(labels)?.iter().product::<usize>() != batch * positions {
             return refuse("there are not as many labels as rows of scores");
         }
-        let total = match &*spec.string("reduction", "mean")? {
+        let total = match &*spec.string("reduction")? {
             "none" => Total::Each,
             "sum" => Total::Sum,
             "mean" => Total::Mean,
@@ -74,7 +74,7 @@ impl Loss {
                 return refuse(format!("attribute `reduction` is `{other}`; expected none, sum or mean"));
             }
         };
-        let mut ignored = spec.says("ignore_index").then(|| spec.int("ignore_index", 0)).transpose()?;
+        let mut ignored = if spec.knows("ignore_index") { spec.int_if_any("ignore_index")? } else { None };
         if spec.has(labels + 2) {
             ignored = spec.constants(labels + 2)?.and_then(|i| i.first().copied());
         }

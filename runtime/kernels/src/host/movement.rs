@@ -304,8 +304,7 @@ pub fn slice_grad(spec: &Spec<'_>) -> Made {
 /// The moves of the operands of `Concat`, and their extents along the axis.
 pub fn joined(spec: &Spec<'_>) -> Result<(Vec<Strided>, Vec<i64>), SpecError> {
     let out = spec.result_dims(0)?;
-    // Before version 4 the axis could be left out.
-    let axis = spec.axis(spec.int("axis", 1)?, out.len())?;
+    let axis = spec.axis(spec.int("axis")?, out.len())?;
     let whole = Rows::at(&out, axis);
     let element = spec.result(0)?.element;
     let mut plans = Vec::new();
@@ -344,7 +343,7 @@ pub fn concat(spec: &Spec<'_>) -> Made {
 /// The moves to each result of `Split` that is used, from the results' extents.
 pub fn parted(spec: &Spec<'_>) -> Result<Vec<Option<Strided>>, SpecError> {
     let dims = spec.dims(0)?;
-    let axis = spec.axis(spec.int("axis", 0)?, dims.len())?;
+    let axis = spec.axis(spec.int("axis")?, dims.len())?;
     let whole = Rows::at(&dims, axis);
     let extent = |i: usize| -> Result<usize, SpecError> {
         if spec.wants(i) {
@@ -456,7 +455,7 @@ pub fn padding(spec: &Spec<'_>) -> Result<Padding, SpecError> {
     }
     let mut before = vec![0; rank];
     axes.iter().zip(&pads).for_each(|(&d, &width)| before[d] = width);
-    let mode = spec.string("mode", "constant")?;
+    let mode = spec.string("mode")?;
     if mode == "constant" {
         let taken = |d: usize| (before[d].max(0) as usize, (-before[d]).max(0) as usize);
         let own = strides(&dims);
@@ -470,7 +469,7 @@ pub fn padding(spec: &Spec<'_>) -> Result<Padding, SpecError> {
             to += lead * into[d];
         }
         let plan = within(spec, 0, 0, Strided::new(&kept, &signed(&own), &signed(&into), from, to))?;
-        let by_attribute = spec.float("value", 0.0)?;
+        let by_attribute = spec.float("value")?;
         let has_value = spec.has(2) && count(&spec.dims(2)?) > 0;
         let element = spec.element(0)?;
         if by_attribute != 0.0 && element != lmsc_ir::ElementType::Float {
@@ -547,7 +546,7 @@ pub fn pad(spec: &Spec<'_>) -> Made {
 pub fn triangle(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
     let [.., rows, columns] = dims[..] else { return refuse("operand 0 is no matrix") };
-    let upper = spec.flag("upper", true)?;
+    let upper = spec.flag("upper")?;
     spec.expect_count(1, 1)?;
     spec.expect_like(0, 0)?;
     let k = spec.constants(1)?.and_then(|k| k.first().copied()).unwrap_or(0);
@@ -570,11 +569,11 @@ pub fn triangle(spec: &Spec<'_>) -> Made {
 pub fn rearranged(spec: &Spec<'_>, to_space: bool) -> Result<Strided, SpecError> {
     let dims = spec.dims(0)?;
     let [n, c, h, w] = dims[..] else { return refuse("operand 0 has not four dimensions") };
-    let Ok(b @ 1..) = usize::try_from(spec.int("blocksize", 1)?) else {
+    let Ok(b @ 1..) = usize::try_from(spec.int("blocksize")?) else {
         return refuse("attribute `blocksize` is not positive");
     };
     let Some(area) = b.checked_mul(b) else { return refuse(format!("blocks of {b} are too large")) };
-    let depth_first = match &*spec.string("mode", "DCR")? {
+    let depth_first = match &*spec.string("mode")? {
         "DCR" => true,
         "CRD" => false,
         other => return refuse(format!("attribute `mode` is `{other}`; expected `DCR` or `CRD`")),

@@ -181,9 +181,9 @@ fn column_statistics(x: &[f32], rows: Rows, first: usize, width: usize) -> [(f64
 pub fn trains(spec: &Spec<'_>) -> Result<bool, SpecError> {
     let onnx = spec.op.domain().is_empty();
     match spec.opset {
-        ..7 if onnx => Ok(!spec.flag("is_test", false)?),
+        ..7 if onnx => Ok(!spec.flag("is_test")?),
         ..14 if onnx => Ok(spec.results.len() > 1),
-        _ => spec.flag("training_mode", false),
+        _ => spec.flag("training_mode"),
     }
 }
 
@@ -208,15 +208,15 @@ pub(crate) fn batch(spec: &Spec<'_>) -> Made {
     (0..3).try_for_each(|i| spec.need(i))?;
     expect_channels(spec, rows, 1..5, 1..5)?;
     spec.expect_like(0, 0)?;
-    let epsilon = f64::from(spec.float("epsilon", 1e-5)?);
-    let momentum = f64::from(spec.float("momentum", 0.9)?);
+    let epsilon = f64::from(spec.float("epsilon")?);
+    let momentum = f64::from(spec.float("momentum")?);
     let training = trains(spec)?;
     let inverts = spec.op.name() == "BatchNormInternal";
     let keeps_running = spec.wants(1) || spec.wants(2);
     if (!training || keeps_running) && !(spec.has(3) && spec.has(4)) {
         return refuse("operands 3 and 4, the running statistics, are missing");
     }
-    if spec.int("spatial", 1)? == 0 {
+    if spec.knows("spatial") && !spec.flag("spatial")? {
         return refuse("attribute `spatial` is 0; this kernel has statistics of channels");
     }
     let own = [(3, 1), (4, 2)].map(|(o, r)| !spec.is_in_place(o, r));
@@ -407,12 +407,12 @@ pub(crate) fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
     spec.expect_floats(0..3)?;
     spec.expect_like(0, 0)?;
     let dims = spec.dims(0)?;
-    let rows = Rows::from(&dims, spec.axis(spec.int("axis", -1)?, dims.len())?);
+    let rows = Rows::from(&dims, spec.axis(spec.int("axis")?, dims.len())?);
     spec.need(1)?;
     [1, 2].into_iter().try_for_each(|i| spec.expect_count(i, rows.axis))?;
     let kept = if simplified { 1..2 } else { 1..3 };
     kept.into_iter().try_for_each(|i| spec.expect_float_result(i, rows.outer))?;
-    let epsilon = f64::from(spec.float("epsilon", 1e-5)?);
+    let epsilon = f64::from(spec.float("epsilon")?);
     let has_bias = spec.has(2) && !simplified;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (x, scale, bias) = (io.get::<f32>(0), io.get::<f32>(1), io.get::<f32>(2));
@@ -458,7 +458,7 @@ pub(crate) fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
 pub(crate) fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
     spec.expect_floats(0..5)?;
     let dims = spec.dims(1)?;
-    let rows = Rows::from(&dims, spec.axis(spec.int("axis", -1)?, dims.len())?);
+    let rows = Rows::from(&dims, spec.axis(spec.int("axis")?, dims.len())?);
     let n = rows.axis.max(1);
     spec.expect_dims(0, &dims)?;
     spec.expect_count(2, rows.axis)?;
@@ -514,7 +514,7 @@ pub(crate) fn instance(spec: &Spec<'_>) -> Made {
 pub(crate) fn group(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let rows = channels(spec, 0)?;
-    let Ok(groups @ 1..) = usize::try_from(spec.int("num_groups", 0)?) else {
+    let Ok(groups @ 1..) = usize::try_from(spec.int("num_groups")?) else {
         return refuse("attribute `num_groups` is not positive");
     };
     if rows.axis % groups != 0 {
@@ -525,7 +525,7 @@ pub(crate) fn group(spec: &Spec<'_>) -> Made {
 
 /// Normalizes groups of `size` elements, `groups` groups per sample.
 fn grouped(spec: &Spec<'_>, rows: Rows, groups: usize, size: usize) -> Made {
-    let epsilon = f64::from(spec.float("epsilon", 1e-5)?);
+    let epsilon = f64::from(spec.float("epsilon")?);
     spec.expect_like(0, 0)?;
     let factors = spec.dims(1)?.iter().product::<usize>();
     if ![rows.axis, groups].contains(&factors) || spec.dims(2)?.iter().product::<usize>() != factors {

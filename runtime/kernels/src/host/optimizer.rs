@@ -108,12 +108,12 @@ impl AdamW {
     /// From the attributes.
     pub fn new(spec: &Spec<'_>) -> Result<AdamW, SpecError> {
         Ok(AdamW {
-            alpha: spec.float("alpha", 0.9)?,
-            beta: spec.float("beta", 0.999)?,
-            epsilon: spec.float("epsilon", 1e-8)?,
-            decay: spec.float("weight_decay", 0.01)?,
-            corrects: spec.flag("correct_bias", true)?,
-            decays_first: spec.int("adam_mode", 0)? == 0,
+            alpha: spec.float("alpha")?,
+            beta: spec.float("beta")?,
+            epsilon: spec.float("epsilon")?,
+            decay: spec.float("weight_decay")?,
+            corrects: spec.flag("correct_bias")?,
+            decays_first: spec.int("adam_mode")? == 0,
         })
     }
 
@@ -208,10 +208,10 @@ pub(crate) fn adam(spec: &Spec<'_>) -> Made {
     if (6..spec.operands.len()).any(|i| spec.has(i)) || (4..spec.results.len()).any(|i| spec.wants(i)) {
         return refuse("operands for mixed precision are not supported");
     }
-    let (alpha, beta) = (spec.float("alpha", 0.9)?, spec.float("beta", 0.999)?);
-    let (epsilon, lambda) = (spec.float("epsilon", 1e-8)?, spec.float("lambda", 0.0)?);
-    let corrects = spec.flag("do_bias_correction", true)?;
-    let decays_behind = spec.int("weight_decay_mode", 0)? != 0;
+    let (alpha, beta) = (spec.float("alpha")?, spec.float("beta")?);
+    let (epsilon, lambda) = (spec.float("epsilon")?, spec.float("lambda")?);
+    let corrects = spec.flag("do_bias_correction")?;
+    let decays_behind = spec.int("weight_decay_mode")? != 0;
     let step_in_place = spec.is_in_place(1, 0);
     (0..2).try_for_each(|i| spec.expect_count(i, 1))?;
     spec.expect_result_count(0, 1)?;
@@ -294,13 +294,18 @@ pub(crate) fn preview(spec: &Spec<'_>, states: usize) -> Made {
         return refuse("operands behind rate and count are not in groups of equal size");
     }
     let op = spec.op.name().to_owned();
-    let (alpha, beta) = (spec.float("alpha", 0.9)?, spec.float("beta", 0.999)?);
-    let (epsilon, norm) = (spec.float("epsilon", 1e-6)?, spec.float("norm_coefficient", 0.0)?);
-    let (decay, after) = (spec.float("decay_factor", 0.0)?, spec.float("norm_coefficient_post", 0.0)?);
-    let nesterov = match &*spec.string("mode", "standard")? {
-        "standard" => false,
-        "nesterov" => true,
-        other => return refuse(format!("attribute `mode` is `{other}`; expected `standard` or `nesterov`")),
+    // Each of the operators has some of these.
+    let float = |name| if spec.knows(name) { spec.float(name) } else { Ok(0.0) };
+    let (alpha, beta) = (float("alpha")?, float("beta")?);
+    let (epsilon, norm) = (float("epsilon")?, float("norm_coefficient")?);
+    let (decay, after) = (float("decay_factor")?, float("norm_coefficient_post")?);
+    let mode = spec.knows("mode").then(|| spec.string("mode")).transpose()?;
+    let nesterov = match mode.as_deref() {
+        None | Some("standard") => false,
+        Some("nesterov") => true,
+        Some(other) => {
+            return refuse(format!("attribute `mode` is `{other}`; expected `standard` or `nesterov`"));
+        }
     };
     let state_of = |i: usize, k: usize| {
         let operand = 2 + if k == 0 { i } else { (k + 1) * tensors + i };

@@ -23,7 +23,7 @@ pub fn window(spec: &Spec<'_>, image: &[usize], positions: &[usize]) -> Result<S
         w.kernel[d] > 1 && w.dilation[d] > 1
             || (w.positions[d].max(1) - 1) * w.stride[d] + reach(d) < w.image[d]
     };
-    if spec.string("auto_pad", "")?.starts_with("SAME") && (0..3).any(is_open) {
+    if spec.string("auto_pad")?.starts_with("SAME") && (0..3).any(is_open) {
         return refuse(
             "how `auto_pad` pads windows with gaps in or between them is not defined; give `pads`",
         );
@@ -93,7 +93,7 @@ pub fn max(spec: &Spec<'_>) -> Made {
     planes_agree(spec, &spec.dims(0)?, &spec.result_dims(0)?)?;
     let wants = spec.wants(1);
     spec.expect_result_count(1, spec.result_dims(0)?.iter().product())?;
-    if wants && spec.int("storage_order", 0)? != 0 {
+    if wants && spec.int("storage_order")? != 0 {
         return refuse("attribute `storage_order` is 1; this kernel counts in row-major order");
     }
     Ok(Kernel::new(move |mut io: Io<'_>| {
@@ -167,7 +167,7 @@ pub fn average(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     let w = window(spec, &spec.dims(0)?, &spec.result_dims(0)?)?;
     planes_agree(spec, &spec.dims(0)?, &spec.result_dims(0)?)?;
-    let with_padding = spec.flag("count_include_pad", false)?;
+    let with_padding = spec.flag("count_include_pad")?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let x = io.get::<f32>(0);
         let (plane, places) = (w.image_len(), w.positions_len().max(1));
@@ -188,7 +188,7 @@ pub fn average_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     let w = window(spec, &spec.result_dims(0)?, &spec.dims(0)?)?;
     planes_agree(spec, &spec.dims(0)?, &spec.result_dims(0)?)?;
-    let with_padding = spec.flag("count_include_pad", false)?;
+    let with_padding = spec.flag("count_include_pad")?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let dy = io.get::<f32>(0);
         let (plane, places) = (w.image_len(), w.positions_len());

@@ -28,11 +28,11 @@ impl Scales {
         if spec.has(2) {
             spec.expect_count(2, count(&scales))?;
         }
-        if count(&scales) == 1 && spec.int("block_size", 0)? == 0 {
+        if count(&scales) == 1 && spec.int("block_size")? == 0 {
             let rows = Rows { outer: 1, axis: 1, inner: count(&dims) };
             return Ok(Scales { rows, block: 1, along: 1, blocked: false });
         }
-        let axis = spec.axis(spec.int("axis", 1)?, dims.len())?;
+        let axis = spec.axis(spec.int("axis")?, dims.len())?;
         let rows = Rows::at(&dims, axis);
         let fits = |along: usize| {
             scales.len() == dims.len()
@@ -42,7 +42,7 @@ impl Scales {
                     .enumerate()
                     .all(|(i, (s, d))| if i == axis { *s == along } else { s == d })
         };
-        match usize::try_from(spec.int("block_size", 0)?).unwrap_or(0) {
+        match usize::try_from(spec.int("block_size")?).unwrap_or(0) {
             0 if scales[..] == [rows.axis] => Ok(Scales { rows, block: 1, along: rows.axis, blocked: false }),
             0 => refuse(format!(
                 "operand 1 has the extents {scales:?}; expected one scale, or {} along axis {axis}",
@@ -185,6 +185,6 @@ pub(crate) fn shrink(spec: &Spec<'_>) -> Made {
             };
         }
     }
-    let parameters = [f64::from(spec.float("lambd", 0.5)?), f64::from(spec.float("bias", 0.0)?), 0.0];
+    let parameters = [f64::from(spec.float("lambd")?), f64::from(spec.float("bias")?), 0.0];
     dispatch!(number spec.element(0)?, T => each::kernel::<T, T, 1>(spec, parameters, each::<<T as Stored>::Math>))
 }

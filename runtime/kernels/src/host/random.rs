@@ -90,7 +90,7 @@ pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
     spec.expect_like(0, 0)?;
     spec.expect_result_count(1, count(&spec.dims(0)?))?;
     let old = spec.op.domain().is_empty() && spec.opset < 12;
-    if old && spec.opset < 7 && !spec.flag("is_test", false)? {
+    if old && spec.opset < 7 && !spec.flag("is_test")? {
         return refuse(
             "attribute `is_test` is 0, its default before version 7, which means training; this kernel drops from \
              version 12 on",
@@ -147,7 +147,7 @@ pub(crate) fn dropout_grad(spec: &Spec<'_>) -> Made {
 /// `RandomUniform` and `RandomUniformLike`.
 pub(crate) fn uniform(spec: &Spec<'_>) -> Made {
     expect_float_result(spec)?;
-    let (low, high, seed) = (spec.float("low", 0.0)?, spec.float("high", 1.0)?, seed(spec)?);
+    let (low, high, seed) = (spec.float("low")?, spec.float("high")?, seed(spec)?);
     Ok(Kernel::random(move |mut io: Io<'_>, step| {
         let source = Philox::new(seed, step);
         each::parts(io.take::<f32>(0), |start, out| {
@@ -159,7 +159,7 @@ pub(crate) fn uniform(spec: &Spec<'_>) -> Made {
 /// `RandomNormal` and `RandomNormalLike` (Box, Muller, *A Note on the Generation of Random Normal Deviates*, 1958).
 pub(crate) fn normal(spec: &Spec<'_>) -> Made {
     expect_float_result(spec)?;
-    let (mean, scale, seed) = (spec.float("mean", 0.0)?, spec.float("scale", 1.0)?, seed(spec)?);
+    let (mean, scale, seed) = (spec.float("mean")?, spec.float("scale")?, seed(spec)?);
     Ok(Kernel::random(move |mut io: Io<'_>, step| {
         let source = Philox::new(seed, step);
         each::parts(io.take::<f32>(0), |start, out| {

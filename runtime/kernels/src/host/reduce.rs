@@ -19,12 +19,13 @@ struct Fold<A, B> {
 /// The reduction over the axes that an operand or an attribute names.
 pub fn reduction(spec: &Spec<'_>) -> Result<Reduction, SpecError> {
     let dims = spec.dims(0)?;
-    let axes = match spec.ints("axes")? {
+    let listed = if spec.knows("axes") { spec.ints("axes")? } else { None };
+    let axes = match listed {
         Some(axes) => Some(axes.to_vec()),
         None => spec.constants(1)?,
     };
     let axes = axes.unwrap_or_default();
-    let mut reduced = vec![axes.is_empty() && !spec.flag("noop_with_empty_axes", false)?; dims.len()];
+    let mut reduced = vec![axes.is_empty() && !spec.flag("noop_with_empty_axes")?; dims.len()];
     for axis in axes {
         reduced[spec.axis(axis, dims.len())?] = true;
     }
@@ -190,8 +191,8 @@ pub(crate) fn log_sum_exp(spec: &Spec<'_>) -> Made {
 /// `ArgMax` and `ArgMin`: the first index, or the last one if the attribute says so.
 pub fn arg(spec: &Spec<'_>, largest: bool) -> Made {
     let dims = spec.dims(0)?;
-    let rows = Rows::at(&dims, spec.axis(spec.int("axis", 0)?, dims.len())?);
-    let last = spec.flag("select_last_index", false)?;
+    let rows = Rows::at(&dims, spec.axis(spec.int("axis")?, dims.len())?);
+    let last = spec.flag("select_last_index")?;
     if rows.axis == 0 {
         return refuse("the axis has no elements");
     }
@@ -220,7 +221,7 @@ pub fn arg(spec: &Spec<'_>, largest: bool) -> Made {
 /// The rows of `TopK`, and the number of elements chosen from each.
 pub fn chosen(spec: &Spec<'_>) -> Result<(Rows, usize), SpecError> {
     let dims = spec.dims(0)?;
-    let axis = spec.axis(spec.int("axis", -1)?, dims.len())?;
+    let axis = spec.axis(spec.int("axis")?, dims.len())?;
     let rows = Rows::at(&dims, axis);
     let Some(result) = [0, 1].into_iter().find(|&result| spec.wants(result)) else { return Ok((rows, 0)) };
     let mut to = spec.result_dims(result)?;
@@ -251,7 +252,7 @@ pub fn chosen(spec: &Spec<'_>) -> Result<(Rows, usize), SpecError> {
 /// numbers. Each element is the best one after the previous one, so nothing is stored besides the results.
 pub fn top(spec: &Spec<'_>) -> Made {
     let (rows, count) = chosen(spec)?;
-    let largest = spec.flag("largest", true)?;
+    let largest = spec.flag("largest")?;
     fn run<S: Stored<Math: Number>>(rows: Rows, count: usize, largest: bool) -> Kernel {
         let is_number = |v: &S::Math| v.partial_cmp(v).is_some();
         let before = move |a: S::Math, b: S::Math| match (is_number(&a), is_number(&b)) {
@@ -297,7 +298,7 @@ pub fn cumulative(spec: &Spec<'_>, product: bool) -> Made {
     let rows = Rows::at(&dims, spec.axis(axis, dims.len())?);
     spec.expect_result(0, spec.element(0)?)?;
     spec.expect_result_count(0, rows.outer * rows.axis * rows.inner)?;
-    let (exclusive, reverse) = (spec.flag("exclusive", false)?, spec.flag("reverse", false)?);
+    let (exclusive, reverse) = (spec.flag("exclusive")?, spec.flag("reverse")?);
     fn run<S: Stored<Math: Number>>(rows: Rows, product: bool, exclusive: bool, reverse: bool) -> Kernel {
         Kernel::new(move |mut io: Io<'_>| {
             let (x, out) = (io.get::<S>(0), io.take::<S>(0));

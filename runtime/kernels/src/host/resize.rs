@@ -59,18 +59,21 @@ impl Coordinates {
         scales_at: Option<usize>,
     ) -> Result<Coordinates, SpecError> {
         let is_old = is_old(spec);
-        let transformation = if is_old { "asymmetric" } else { "half_pixel" };
         // Before version 11 the nearest element was the previous one, or the next one when elements were dropped.
-        let rounding = if is_old { "by_scale" } else { "round_prefer_floor" };
-        if spec.int("antialias", 0)? != 0 {
+        let (transformation, rounding) = match is_old {
+            true => ("asymmetric".to_owned(), "by_scale".to_owned()),
+            false => (spec.string("coordinate_transformation_mode")?, spec.string("nearest_mode")?),
+        };
+        if !is_old && spec.int("antialias")? != 0 {
             return refuse("attribute `antialias` is not supported");
         }
         let found = Coordinates {
-            mode: spec.string("mode", "nearest")?,
-            transformation: spec.string("coordinate_transformation_mode", transformation)?,
-            rounding: spec.string("nearest_mode", rounding)?,
-            cubic: f64::from(spec.float("cubic_coeff_a", -0.75)?),
-            excludes_outside: spec.flag("exclude_outside", false)?,
+            mode: spec.string("mode")?,
+            transformation,
+            rounding,
+            // `Upsample` has no such interpolation.
+            cubic: if spec.knows("cubic_coeff_a") { spec.float("cubic_coeff_a")?.into() } else { 0.0 },
+            excludes_outside: !is_old && spec.flag("exclude_outside")?,
             dims: dims.to_vec(),
             out: out.to_vec(),
             scales: scales(spec, dims, out, scales_at)?,
@@ -192,11 +195,13 @@ fn scales(
     scales_at: Option<usize>,
 ) -> Result<Vec<f32>, SpecError> {
     let rank = dims.len();
-    let given = match spec.floats("scales")? {
+    let listed = if spec.knows("scales") { spec.floats("scales")? } else { None };
+    let given = match listed {
         Some(scales) => Some(scales),
         None => scales_at.map_or(Ok(None), |at| spec.constant_floats(at))?,
     };
-    let axes: Vec<usize> = match spec.ints("axes")? {
+    let some = if spec.knows("axes") { spec.ints("axes")? } else { None };
+    let axes: Vec<usize> = match some {
         Some(axes) => axes.iter().map(|&a| spec.axis(a, rank)).collect::<Result<_, _>>()?,
         None => (0..rank).collect(),
     };
@@ -207,7 +212,8 @@ fn scales(
         return Ok(scales);
     }
     // The requested extents need not be the result's: one scale applies to all axes.
-    let policy = spec.string("keep_aspect_ratio_policy", "stretch")?;
+    let has_policy = spec.knows("keep_aspect_ratio_policy");
+    let policy = if has_policy { spec.string("keep_aspect_ratio_policy")? } else { "stretch".into() };
     if policy != "stretch" {
         let sizes = spec.constants(3)?.unwrap_or_default();
         let ratios = axes.iter().zip(&sizes).map(|(&d, &size)| ratio(d, size as f64));

@@ -38,10 +38,11 @@ impl Layer {
         if spec.has(4) && !spec.op.name().ends_with("Grad") {
             return refuse("operand 4, lengths of sequences, is not supported");
         }
-        if spec.int("layout", 0)? != 0 {
+        let is_set = |name| Ok(spec.knows(name) && spec.flag(name)?);
+        if is_set("layout")? {
             return refuse("attribute `layout` is 1; this kernel takes steps first");
         }
-        if spec.int("input_forget", 0)? != 0
+        if is_set("input_forget")?
             || spec.says("clip")
             || spec.says("activations") && !default_activations(spec, gates)?
         {
@@ -49,7 +50,7 @@ impl Layer {
                 "coupled gates, clipping and other activations than the usual ones are not supported",
             );
         }
-        let direction = spec.string("direction", "forward")?;
+        let direction = spec.string("direction")?;
         if !["forward", "reverse", "bidirectional"].contains(&&*direction) {
             return refuse(format!("attribute `direction` is `{direction}`; no such direction is known"));
         }
@@ -59,7 +60,7 @@ impl Layer {
                 "weights have {directions} directions, but attribute `direction` is `{direction}`"
             ));
         }
-        let resets_behind = spec.flag("linear_before_reset", false)?;
+        let resets_behind = is_set("linear_before_reset")?;
         spec.need(1)?;
         spec.expect_dims(1, &[directions, gates * hidden, inputs])?;
         spec.expect_dims(2, &[directions, gates * hidden, hidden])?;

@@ -43,7 +43,9 @@ pub(crate) fn view(spec: &Spec<'_>) -> Made {
 
 /// `PassThrough` and similar operators: each result is its operand.
 pub(crate) fn views(spec: &Spec<'_>) -> Made {
-    if spec.ints("non_differentiable_outputs")?.is_some_and(|list| !list.is_empty()) {
+    if spec.knows("non_differentiable_outputs")
+        && spec.ints("non_differentiable_outputs")?.is_some_and(|list| !list.is_empty())
+    {
         return refuse("attribute `non_differentiable_outputs` is not empty, which is not supported");
     }
     let pairs: Vec<bool> =
@@ -61,7 +63,7 @@ pub(crate) fn shape(spec: &Spec<'_>) -> Made {
     let dims = &spec.tensor(0)?.dims;
     let rank = dims.len() as i64;
     let place = |i: i64| (if i < 0 { i + rank } else { i }).clamp(0, rank) as usize;
-    let (start, end) = (place(spec.int("start", 0)?), place(spec.int("end", rank)?));
+    let (start, end) = (place(spec.int("start")?), place(spec.int_if_any("end")?.unwrap_or(rank)));
     let part: Vec<i64> = dims.get(start..end).unwrap_or_default().iter().map(|&d| d as i64).collect();
     known(spec, bytes_of(&part))
 }
@@ -79,10 +81,10 @@ pub(crate) fn constant(spec: &Spec<'_>) -> Made {
         list.iter().flat_map(|f| f.to_le_bytes()).collect()
     } else if let Some(list) = spec.ints("value_ints")? {
         bytes_of(list)
-    } else if spec.says("value_int") {
-        bytes_of(&[spec.int("value_int", 0)?])
-    } else if spec.says("value_float") {
-        spec.float("value_float", 0.0)?.to_le_bytes().to_vec()
+    } else if let Some(int) = spec.int_if_any("value_int")? {
+        bytes_of(&[int])
+    } else if let Some(float) = spec.float_if_any("value_float")? {
+        float.to_le_bytes().to_vec()
     } else {
         return refuse("the constant is none of numbers in a dense tensor");
     };
@@ -111,7 +113,7 @@ pub(crate) fn range(spec: &Spec<'_>) -> Made {
         spec.expect_count(index, 1)?;
     }
     spec.expect_result(0, spec.element(0)?)?;
-    if spec.int("stash_type", 1)? != 1 {
+    if spec.int("stash_type")? != 1 {
         return refuse("attribute `stash_type` is not 1, 32-bit floats");
     }
     fn run<T: Stored<Math = M>, M: Number>(mut io: Io<'_>) {

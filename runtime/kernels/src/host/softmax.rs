@@ -27,7 +27,7 @@ pub fn rows(spec: &Spec<'_>) -> Result<Rows, SpecError> {
     }
     // A second operand has the extents of the first.
     spec.expect_dims(1, &dims)?;
-    let axis = spec.axis(spec.int("axis", if old { 1 } else { -1 })?, dims.len())?;
+    let axis = spec.axis(spec.int("axis")?, dims.len())?;
     Ok(if old { Rows::from(&dims, axis) } else { Rows::at(&dims, axis) })
 }
 

@@ -117,8 +117,8 @@ impl TiledAttention {
             keys,
             width,
             value_width: v[3],
-            scale: spec.float("scale", 1.0 / (width as f32).sqrt())?,
-            is_causal: spec.flag("is_causal", false)?,
+            scale: spec.float_if_any("scale")?.unwrap_or_else(|| 1.0 / (width as f32).sqrt()),
+            is_causal: spec.flag("is_causal")?,
             mask: ScoreMask::new(spec, mask, [batch, heads, rows, keys])?,
         })
     }

@@ -47,7 +47,7 @@ impl BatchedProduct {
     /// `MatMul` and its variants, with `transA` and similar attributes if they are given.
     pub fn matmul(spec: &Spec<'_>) -> Result<BatchedProduct, SpecError> {
         let (a, b) = (spec.dims(0)?, spec.dims(1)?);
-        let flag = |name| spec.flag(name, false);
+        let flag = |name| Ok(spec.knows(name) && spec.flag(name)?);
         // A vector is a row on the left and a column on the right; neither can be transposed.
         let (wide_a, trans_a) =
             if a.len() == 1 { (vec![1, a[0]], false) } else { (a.clone(), flag("transA")?) };
@@ -101,7 +101,7 @@ impl BatchedProduct {
             left: (left.rows.1, left.columns.1),
             right: (right.rows.1, right.columns.1),
             offsets,
-            alpha: spec.float("alpha", 1.0)?,
+            alpha: if spec.knows("alpha") { spec.float("alpha")? } else { 1.0 },
         })
     }
 }
@@ -125,7 +125,7 @@ impl Gemm {
             return refuse(format!("operands {a:?} and {b:?} are not both matrices"));
         }
         let product = BatchedProduct::matmul(spec)?;
-        let beta = spec.float("beta", 1.0)?;
+        let beta = spec.float("beta")?;
         let c = if spec.has(2) && beta != 0.0 {
             Some(Broadcast::new(&[spec.dims(2)?], &[product.x.m, product.x.n])?)
         } else {

@@ -62,7 +62,7 @@ impl SlidingWindow {
         if stride.contains(&0) || dilation.contains(&0) {
             return refuse("a stride or dilation is 0");
         }
-        let auto = spec.string("auto_pad", "NOTSET")?;
+        let auto = spec.string("auto_pad")?;
         let pads = list("pads", 2 * rank, 0)?;
         let transposed = spec.op.name().contains("ConvTranspose");
         let mut before = vec![0; rank];

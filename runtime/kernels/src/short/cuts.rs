@@ -1,11 +1,10 @@
 //! How the work of an operator is cut into pieces: one rule a family of operators.
 
-use lmsc_ir::{ElementType, LMSC_DOMAIN as LMSC, TensorType, Type};
+use lmsc_ir::domains::{LMSC, MS};
+use lmsc_ir::{ElementType, TensorType, Type};
 
 use crate::meaning::count;
 use crate::spec::Spec;
-
-const MS: &str = "com.microsoft";
 
 /// The part of a tensor that one piece of the work reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,11 +147,11 @@ pub(super) fn cut(spec: &Spec<'_>) -> Option<Cut> {
             | "NegativeLogLikelihoodLossInternal2",
         ) => {
             // A mean depends on all labels.
-            let each = spec.string("reduction", "mean").ok()? == "none";
+            let each = spec.string("reduction").ok()? == "none";
             each.then(|| samples(spec, &[Slices(0), Slices(0)], &[Slices(0), Slices(0)]))
         }
         (MS, "SoftmaxCrossEntropyLossGrad" | "SoftmaxCrossEntropyLossInternalGrad") => {
-            let reduction = spec.string("reduction", "mean").ok()?;
+            let reduction = spec.string("reduction").ok()?;
             let given = if reduction == "none" { Slices(0) } else { Whole };
             (reduction != "mean").then(|| along(spec, 1, 0, &[given, Slices(0), Slices(0)], &[Slices(0)]))
         }
@@ -218,7 +217,7 @@ fn rows(spec: &Spec<'_>, parts: impl Fn(Part) -> Parts) -> Option<Cut> {
 /// Rows of `LayerNormalization` and its kind.
 fn normalized(spec: &Spec<'_>, operand: usize, parts: impl Fn(Part) -> Parts) -> Option<Cut> {
     let rank = spec.dims(operand).ok()?.len();
-    let axis = spec.axis(spec.int("axis", -1).ok()?, rank).ok()?;
+    let axis = spec.axis(spec.int("axis").ok()?, rank).ok()?;
     // An axis that is counted from the front stays where it is.
     in_front(spec, operand, axis, parts)
 }
@@ -241,7 +240,7 @@ const LINES: usize = 256;
 
 /// Products by their batch, or by rows or columns of the result, whichever the larger operand has.
 fn product(spec: &Spec<'_>) -> Option<Cut> {
-    let flag = |name| spec.flag(name, false).ok();
+    let flag = |name| Some(spec.knows(name) && spec.flag(name).ok()?);
     if flag("transBatchA")? || flag("transBatchB")? {
         return None;
     }
