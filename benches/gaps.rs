@@ -142,7 +142,7 @@ impl Line {
 
     /// The planner's problem within the budget. Both decide on the order.
     fn problem(&self, graph: &lmsc_ir::Graph, budget: u64) -> Problem {
-        let (planner, budget) = (planner(self.asked.name), Some(lmsc_ir::Bytes(budget)));
+        let (planner, budget) = (lmsc_papers::ALL.named(self.asked.name), Some(lmsc_ir::Bytes(budget)));
         let cx = PassCx { planner, ranges: true, budget, ..PassCx::default() };
         let before = Pipeline::parse("hoist-shapes,reorder").unwrap();
         let mut graph = graph.clone();

@@ -14,11 +14,12 @@ use lmsc::cli::Cli;
 use lmsc_ir::{Graph, Phase, equiv};
 use lmsc_onnx::file::encode_to;
 use lmsc_onnx::{Dims, Model, SwapForm, export, import, settle};
-use lmsc_passes::{PassCx, Pipeline, TFLMS, pass_named};
+use lmsc_papers::tflms;
+use lmsc_passes::PassCx;
+use lmsc_plan::MemoryTimeline;
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::{Granularity, Request, planner};
 use lmsc_plan::problem::{Operator, Problem, TensorId};
-use lmsc_plan::{MemoryTimeline, tflms};
 use lmsc_testing::{Rng, Size, training_graph};
 
 const NODES: &[usize] = &[100, 1_000, 10_000, 100_000];
@@ -62,7 +63,7 @@ fn read(bytes: Bytes) -> Graph {
 }
 
 fn compiled(mut graph: Graph, cx: &PassCx) -> Graph {
-    let passes = Pipeline::of_planner(TFLMS);
+    let passes = lmsc_papers::pipeline("tflms");
     passes.run(&mut graph, cx).expect("the budget is above the floor");
     graph
 }
@@ -98,7 +99,8 @@ fn swap(bencher: Bencher, nodes: usize) {
 fn pass(bencher: Bencher, nodes: usize, name: &str) {
     let graph = graph(nodes);
     let cx = cx(&graph);
-    let pass = pass_named(name).expect("it is registered");
+    let known = lmsc_papers::passes();
+    let pass = known.iter().find(|pass| pass.name() == name).expect("it is registered");
     bencher.with_inputs(|| graph.clone()).bench_local_refs(|graph| pass.run(graph, &cx).is_ok());
 }
 

@@ -8,7 +8,7 @@ use lmsc_ir::equiv::{Difference, Equivalence};
 use lmsc_ir::{Bytes, Digest, Graph, Phases};
 use lmsc_onnx::file::Opened;
 use lmsc_onnx::{Dims, Model};
-use lmsc_passes::{PassCx, Pipeline, Ran, TFLMS};
+use lmsc_passes::{PassCx, Pipeline, Ran};
 use lmsc_plan::schedule::Watch;
 use lmsc_plan::{Cause, Refusal};
 
@@ -219,8 +219,8 @@ impl<'a> Compilation<'a> {
         }
         self.stage.show("planning");
         let stage = &self.stage;
-        let planner = job.planning.search.called().name;
-        let keep_plan = job.save_plan.is_some() || self.is_library && planner != TFLMS;
+        let planner = job.planning.search.called().planner;
+        let keep_plan = job.save_plan.is_some() || self.is_library && planner.of_problems().is_some();
         // ONNX Runtime, XLA and IREE fold copies of constants when they load or compile a model.
         let emit = job.output.as_deref().map(|output| job.emit(output));
         let weights_stay = job.form == Form::Ort || matches!(emit, Some(Emit::MlirXla | Emit::MlirIree));
@@ -235,7 +235,7 @@ impl<'a> Compilation<'a> {
             watch,
             ..pass_cx(&job.planning, machine, original)?
         };
-        let passes = if self.nothing_planned { Pipeline::new() } else { Pipeline::of_planner(planner) };
+        let passes = if self.nothing_planned { Pipeline::new() } else { planner.pipeline() };
         let passes = job.look.limited(passes);
         let ((graph_facts, before, profile), ran) = side_by_side(
             || {

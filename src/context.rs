@@ -4,14 +4,15 @@ use std::path::Path;
 
 use lmsc_cuda as cuda;
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{GivenPlan, PassCx, Pipeline, TFLMS, bridge, question};
-use lmsc_plan::planners::planner;
+use lmsc_passes::{AnyPlanner, GivenPlan, PassCx, Pipeline, bridge, question};
 use lmsc_plan::target::Kernels;
 use lmsc_plan::{Bridge, Floors, service};
 
 use crate::budget::{Budget, Goal, smallest_budget};
 use crate::job::{Look, Machine, Planning};
-use crate::{Code, DEFAULT_PLANNER, Error, look, planner as planners, targets};
+use crate::known::{PLANNERS, planner};
+use crate::planner::PlannerCall;
+use crate::{Code, DEFAULT_PLANNER, Error, look, targets};
 
 /// The options of the passes that describe the machine: target and profile.
 pub(crate) fn machine(machine: &Machine) -> Result<PassCx, Error> {
@@ -58,7 +59,12 @@ pub(crate) fn with_budgets(
 }
 
 /// The budget of a goal: for a bound on time the smallest of several that are tried.
-pub(crate) fn budget_for(goal: Goal, graph: &Graph, named: &str, cx: &PassCx) -> Result<Budget, Error> {
+pub(crate) fn budget_for(
+    goal: Goal,
+    graph: &Graph,
+    call: &PlannerCall,
+    cx: &PassCx,
+) -> Result<Budget, Error> {
     if let Goal::Budget(budget) = goal {
         return Ok(budget);
     }
@@ -69,7 +75,7 @@ pub(crate) fn budget_for(goal: Goal, graph: &Graph, named: &str, cx: &PassCx) ->
         None,
     )?;
     let bridge = before_planning(&mut graph.clone(), &cx)?;
-    let planner = planners::called(named)?.of_problems()?;
+    let planner = call.of_problems()?;
     let planned = |bytes: u64| service::plan(&question(&bridge.problem, planner, Bytes(bytes), &cx));
     let most = service::peak(&question(&bridge.problem, planner, Bytes::ZERO, &cx));
     let unlimited = planned(most).map_or_else(|_| bridge.problem.compute_nanos(), |plan| plan.nanos());
@@ -100,17 +106,19 @@ pub(crate) fn step_peak(graph: &Graph, cx: &PassCx) -> Bytes {
 
 /// The options of the passes for this step on this machine.
 pub(crate) fn pass_cx(planning: &Planning, machine: PassCx, graph: &Graph) -> Result<PassCx, Error> {
-    let planner = planning.search.called().name;
+    let call = planning.search.called();
     if planning.search.ranges {
-        knows_ranges(planner)?;
+        knows_ranges(call.planner)?;
     }
-    if planning.search.pages.is_some() && planner == TFLMS {
+    if planning.search.pages.is_some() && call.planner.of_graphs().is_some() {
         let help = "leave it out, or choose another --planner, for example --planner auto";
-        return Err(Error::new(Code::Option, format!("--pages: {TFLMS} knows bytes only")).with_help(help));
+        return Err(
+            Error::new(Code::Option, format!("--pages: {} knows bytes only", call.name())).with_help(help)
+        );
     }
     let PassCx { target, profile, workspaces, least_workspaces, .. } = machine;
     let machine = PassCx { target, profile, workspaces, least_workspaces, ..planning.pass_cx() };
-    let budget = planning.budget.map(|goal| budget_for(goal, graph, planner, &machine)).transpose()?;
+    let budget = planning.budget.map(|goal| budget_for(goal, graph, &call, &machine)).transpose()?;
     let cx = with_budgets(machine, graph, budget, planning.machine.host_budget)?;
     match &planning.given {
         Some(path) => stated(given_plan(path)?.applied(cx)),
@@ -134,23 +142,21 @@ pub(crate) fn stated(cx: PassCx) -> Result<PassCx, Error> {
 pub(crate) fn given_plan(path: &Path) -> Result<GivenPlan, Error> {
     let help = "give a file that --save-plan has written";
     let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e).with_help(help))?;
-    Ok(GivenPlan::new(path.display().to_string(), text)?)
+    Ok(GivenPlan::new(path.display().to_string(), text, PLANNERS)?)
 }
 
 /// Refuses planners that copy only whole tensors.
-pub(crate) fn knows_ranges(planner: &str) -> Result<(), Error> {
-    if lmsc_plan::planners::planner(planner).is_some_and(|p| p.ranges) {
+pub(crate) fn knows_ranges(planner: AnyPlanner) -> Result<(), Error> {
+    if planner.of_problems().is_some_and(|planner| planner.ranges) {
         return Ok(());
     }
-    let message = format!("--ranges: the planner {planner} copies whole tensors");
+    let message = format!("--ranges: the planner {} copies whole tensors", planner.name());
     let help = "leave it out, or choose a --planner that does not, for example --planner swap-only";
     Err(Error::new(Code::Option, message).with_help(help))
 }
 
 /// Runs the passes before the planner, and returns the problem that the planner gets.
 pub(crate) fn before_planning(graph: &mut Graph, cx: &PassCx) -> Result<Bridge, Error> {
-    let all = Pipeline::of_planner(DEFAULT_PLANNER);
-    let count = all.passes().len() - 1;
-    look::run(graph, &all.first(count), cx, &Look::default())?;
+    look::run(graph, &Pipeline::before_planning(), cx, &Look::default())?;
     Ok(bridge(graph, cx)?)
 }

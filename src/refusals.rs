@@ -1,12 +1,12 @@
 //! Refused budgets: the smallest budgets for which there is a plan, and other advice.
 
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{PassCx, Pipeline, TFLMS, question};
-use lmsc_plan::planners::planner;
+use lmsc_passes::{AnyPlanner, GraphPlanner, PassCx, question};
 use lmsc_plan::{Cause, Floors, Otherwise, Reach, Refusal, Smallest, service};
 
 use crate::context::{before_planning, machine, pass_cx, step_peak};
 use crate::job::{Binding, Job};
+use crate::known::planner;
 use crate::{DEFAULT_PLANNER, Error};
 
 /// The error; if it is a refusal, with the smallest budgets for which there is a plan, by any planner.
@@ -32,28 +32,26 @@ pub(crate) fn device_floors(refusal: Refusal, original: &Graph, cx: &PassCx) -> 
     let question = question(&bridge.problem, planner, Bytes::ZERO, cx);
     let floors = service::floors(&question).beside(cx.constants);
     let refusal = with_floors(with_constants(refusal, cx), &floors, cx.whole_budget());
-    let is_tflms = cx.planner.is_none();
-    if is_tflms && cx.addresses && fits_counted(original, cx) {
-        with_room(refusal, original, cx)
-    } else {
-        refusal
+    match cx.planner.and_then(AnyPlanner::of_graphs).filter(|_| cx.addresses) {
+        Some(planner) if fits_counted(planner, original, cx) => with_room(refusal, planner, original, cx),
+        _ => refusal,
     }
 }
 
-/// Whether TFLMS has a plan without addresses.
-pub(crate) fn fits_counted(original: &Graph, cx: &PassCx) -> bool {
+/// Whether the planner has a plan without addresses.
+fn fits_counted(planner: &GraphPlanner, original: &Graph, cx: &PassCx) -> bool {
     let cx = PassCx { addresses: false, ..cx.clone() };
-    Pipeline::of_planner(TFLMS).run(&mut original.clone(), &cx).is_ok()
+    (planner.pipeline)().run(&mut original.clone(), &cx).is_ok()
 }
 
-/// Factors, in thousandths above the budget, by which a too small arena for a plan of TFLMS is enlarged, in this
+/// Factors, in thousandths above the budget, by which a too small arena for a plan of a planner of graphs is enlarged, in this
 /// order.
-pub(crate) const MORE: [u128; 8] = [10, 20, 40, 80, 150, 300, 600, 1000];
+const MORE: [u128; 8] = [10, 20, 40, 80, 150, 300, 600, 1000];
 
-/// The refusal of an arena for addresses, with the first larger arena for which TFLMS found addresses.
-pub(crate) fn with_room(mut refusal: Refusal, original: &Graph, cx: &PassCx) -> Refusal {
+/// The refusal of an arena for addresses, with the first larger arena in which the planner's result has them.
+fn with_room(mut refusal: Refusal, planner: &GraphPlanner, original: &Graph, cx: &PassCx) -> Refusal {
     let budget = cx.budget.unwrap_or_default().0;
-    let all = Pipeline::of_planner(TFLMS);
+    let all = (planner.pipeline)();
     let mut larger = MORE.iter().map(|more| Bytes((u128::from(budget) * (1000 + more) / 1000) as u64));
     let found = larger.find(|&larger| {
         let cx = PassCx { budget: Some(larger), ..cx.clone() };
@@ -122,7 +120,7 @@ pub(crate) fn beyond(job: &Job, original: &Graph, [peak, budget]: [Bytes; 2], cx
     let free = job.planning.without_fixed();
     let found = machine(&free.machine).and_then(|machine| {
         let cx = pass_cx(&free, machine, original)?;
-        let ran = Pipeline::of_planner(free.search.called().name).run(&mut original.clone(), &cx);
+        let ran = free.search.called().planner.pipeline().run(&mut original.clone(), &cx);
         Ok(ran.map_err(|error| floors_of(error.into(), original, &cx)))
     });
     let refuse = |otherwise| {

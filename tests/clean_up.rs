@@ -103,7 +103,11 @@ fn random_steps_are_proven_and_lose_what_is_superfluous() {
 
         let budget = PassCx::default().memory(&cleaned).peak().0 * 9 / 10;
         let cx = PassCx { budget: Some(lmsc_ir::Bytes(budget)), ..PassCx::default() };
-        if Pipeline::parse("hoist-shapes,swap").unwrap().run(&mut cleaned, &cx).is_ok() {
+        if Pipeline::parse_with("hoist-shapes,swap", &lmsc_papers::passes())
+            .unwrap()
+            .run(&mut cleaned, &cx)
+            .is_ok()
+        {
             equiv::check_cleaned(&original, &cleaned).unwrap_or_else(|e| panic!("seed {seed}, planned: {e}"));
             planned += 1;
         }

@@ -19,9 +19,8 @@ use std::time::Duration;
 use lmsc_cuda::{CudaOptions, CudaSession, KernelCompiler, Precision, workspaces};
 use lmsc_ir::program::{Checked, Program, Stream, Wait};
 use lmsc_ir::{Bytes, ElementType, Graph, Type};
-use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, lower};
+use lmsc_passes::{Lowering, PassCx, PassError, lower};
 use lmsc_plan::cost::Profile;
-use lmsc_plan::planners::planner;
 use lmsc_runtime::{
     DeviceBytes, DeviceSession, HostLink, HostSession, RunError, StepObserver, Turn, Unobserved,
 };
@@ -219,14 +218,14 @@ fn rewritten(graph: &Graph, name: &str, mut budget: u64) -> Option<(Graph, Bytes
     for _ in 0..8 {
         let cx = PassCx {
             budget: Some(Bytes(budget)),
-            planner: planner(name),
+            planner: lmsc_papers::ALL.named(name),
             effort: Some(1),
             addresses: true,
             workspaces: Some(workspaces),
             target: Some(lmsc_plan::Target::built_in("host").unwrap().clone()),
             ..PassCx::default()
         };
-        let passes = Pipeline::of_planner(name);
+        let passes = lmsc_papers::pipeline(name);
         let mut rewritten = graph.clone();
         match passes.run(&mut rewritten, &cx) {
             Ok(_) => return Some((rewritten, Bytes(budget))),

@@ -59,7 +59,7 @@ fn every_model_runs_as_planned() {
             let effort = if planner == "swap-only" { 1 } else { 100 };
             let request =
                 Request { granularity: Granularity::Whole, effort, ..Request::new(&bridge.problem, budget) };
-            match planners::planner(planner).unwrap().plan(&request) {
+            match lmsc_papers::planner(planner).unwrap().plan(&request) {
                 Ok(plan) => plans.push((budget, plan)),
                 // TFLMS swaps only results of the forward phase, which is not always enough.
                 Err(_) if planner == "tflms-best" => {}
@@ -117,7 +117,7 @@ fn a_graph_that_tflms_rewrote_carries_out_a_valid_plan() {
             before.run(&mut graph, &cx).unwrap();
             let bridge = bridge(&graph, &cx).unwrap();
             let mut rewritten = graph.clone();
-            let swap = Pipeline::parse("swap").unwrap();
+            let swap = Pipeline::parse_with("swap", &lmsc_papers::passes()).unwrap();
             if swap.run(&mut rewritten, &cx).is_err() {
                 continue;
             }
@@ -144,10 +144,15 @@ fn every_budget_from_the_floor_on_has_a_plan() {
         let name = path.display();
         let run = |planner: &str, ranges: bool, budget: u64| {
             let (budget, effort) = (Some(Bytes(budget)), Some(0));
-            let cx =
-                PassCx { planner: planners::planner(planner), ranges, budget, effort, ..PassCx::default() };
+            let cx = PassCx {
+                planner: lmsc_papers::ALL.named(planner),
+                ranges,
+                budget,
+                effort,
+                ..PassCx::default()
+            };
             // Without `place`.
-            let passes = Pipeline::of_planner(planner).first(3);
+            let passes = lmsc_papers::pipeline(planner).first(3);
             passes.run(&mut graph.clone(), &cx).map(drop)
         };
         let before = Pipeline::parse("hoist-shapes,reorder").unwrap();
@@ -159,7 +164,7 @@ fn every_budget_from_the_floor_on_has_a_plan() {
             let coarse = bridge(&graph, &PassCx { budget: None, ..cx.clone() }).unwrap();
             [bridge(&graph, &cx).unwrap().problem, coarse.problem]
         };
-        let (first, asked) = (seen_by(None), seen_by(planners::planner("auto")));
+        let (first, asked) = (seen_by(None), seen_by(lmsc_papers::ALL.named("auto")));
         assert!(asked[0].floor().1 <= first[0].floor().1, "{name}");
         lower += usize::from(asked[1].floor().1 < first[1].floor().1);
         let floors = Floors::of(&asked[0]);
@@ -206,7 +211,7 @@ fn floors_and_peaks_hold_with_addresses() {
         let (model, dims) = open(&path);
         let (graph, name) = (import(&model, &dims), path.display());
         let asked = |planner: &str, ranges: bool, budget: Option<u64>| PassCx {
-            planner: planners::planner(planner),
+            planner: lmsc_papers::ALL.named(planner),
             ranges,
             budget: budget.map(Bytes),
             effort: Some(1),
@@ -227,7 +232,7 @@ fn floors_and_peaks_hold_with_addresses() {
         let peak = service::peak(&question(&whole, auto, Bytes::ZERO, &all));
         let run = |planner: &str, ranges: bool, budget: u64| {
             let cx = asked(planner, ranges, Some(budget));
-            let passes = Pipeline::of_planner(planner);
+            let passes = lmsc_papers::pipeline(planner);
             let ran = passes.run(&mut graph.clone(), &cx);
             ran.unwrap_or_else(|why| panic!("{name}, {planner}, {budget}: {why}"))
         };

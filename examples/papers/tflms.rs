@@ -1,9 +1,9 @@
 //! TFLMS Table 3 and Figures 6 to 9: the largest batch, and the effect of its parameters.
 
 use lmsc_ir::{Bytes, Graph};
+use lmsc_papers::tflms::{Params, Strategy};
 use lmsc_passes::{PassCx, Pipeline};
 use lmsc_plan::cost::Cost;
-use lmsc_plan::tflms::{Params, Strategy};
 use lmsc_plan::{Execution, Target};
 
 use crate::Page;
@@ -54,7 +54,7 @@ fn step(graph: &Graph, target: &Target, params: Option<&Params>) -> Step {
     };
     let (mut tensors, mut copies) = (0, 0);
     if params.is_some() {
-        let swap = Pipeline::parse("swap").unwrap();
+        let swap = Pipeline::parse_with("swap", &lmsc_papers::passes()).unwrap();
         let ran = swap.run(&mut graph, &cx).expect("fixed parameters are taken");
         let swaps = &ran[0].outcome.swaps;
         tensors = swaps.len();
@@ -69,7 +69,7 @@ fn step(graph: &Graph, target: &Target, params: Option<&Params>) -> Step {
 /// Whether TFLMS's planner finds parameters that hold the budget.
 fn tuned(graph: &Graph, target: &Target) -> bool {
     let cx = PassCx { budget: Some(target.device_bytes), target: Some(target.clone()), ..PassCx::default() };
-    let swap = Pipeline::parse("swap").unwrap();
+    let swap = Pipeline::parse_with("swap", &lmsc_papers::passes()).unwrap();
     swap.run(&mut graph.clone(), &cx).is_ok()
 }
 

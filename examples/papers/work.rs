@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lmsc::Binding;
 use lmsc_ir::{Bytes, Graph};
+use lmsc_papers::dqn::{self, Learning};
 use lmsc_passes::{PassCx, Pipeline, bridge};
 use lmsc_plan::instance::Instance;
-use lmsc_plan::planners::dqn::{self, Learning};
-use lmsc_plan::planners::{self, Granularity, Parameters, Plan, Request, Scheduler};
+use lmsc_plan::planners::{Granularity, Plan, Request, Scheduler};
 use lmsc_plan::problem::{Duplex, Problem};
 use lmsc_plan::{Target, bound, schedule};
 
@@ -172,7 +172,7 @@ impl Way {
     pub(crate) fn problem(&self, graph: &Graph, target: &Target, budget: u64) -> Problem {
         let cx = PassCx {
             target: Some(target.clone()),
-            planner: planners::planner(self.planner),
+            planner: lmsc_papers::ALL.named(self.planner),
             ranges: self.granularity == Granularity::Ranges,
             budget: Some(Bytes(budget)),
             ..PassCx::default()
@@ -219,9 +219,11 @@ impl Way {
         let request = Request { effort: scale.effort(), ..self.request(problem, budget) };
         let plan = match self.planner {
             "random" => dqn::at_random(&request, &learning).ok()?,
+            "dqn" => dqn::plan(&request, &learning).ok()?,
             name => {
-                let planner = planners::planner(name).expect("the experiments name planners that are there");
-                planner.with(Parameters { learning, ..Parameters::default() }).plan(&request).ok()?
+                let planner =
+                    lmsc_papers::planner(name).expect("the experiments name planners that are there");
+                planner.plan(&request).ok()?
             }
         };
         schedule::check(&plan.problem, &plan.schedule, budget)

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use lmsc_ir::{Advice, Bytes, Graph, Message, NodeId, verify};
-use lmsc_plan::planners::{FOREIGN, Planner, planner};
+use lmsc_plan::planners::{FOREIGN, Planner};
 use lmsc_plan::saved::{Durations, Head, Saved, SavedError};
 use lmsc_plan::service::{Question, Space};
 
-use crate::{NotGiven, Outcome, PassCx, PassError};
+use crate::{AnyPlanner, NotGiven, Outcome, PassCx, PassError, Planners};
 
 /// A saved plan, or a schedule, whose header was parsed. The plan is checked against the graph when it is carried out.
 #[derive(Clone, Debug)]
@@ -31,13 +31,13 @@ pub struct GivenOrder {
 }
 
 impl GivenPlan {
-    /// The plan, or that of the schedule, in the text of a file of this name.
+    /// The plan, or that of the schedule, in the text of a file of this name. Its planner is one of `planners`, if they have it.
     ///
     /// # Errors
     /// [`PassError::Given`] if the text is neither.
-    pub fn new(name: String, text: String) -> Result<GivenPlan, PassError> {
+    pub fn new(name: String, text: String, planners: Planners) -> Result<GivenPlan, PassError> {
         let head = Head::parse(&text).map_err(|why| refused(&name, &why))?;
-        let planner = planner(&head.planner).unwrap_or(&FOREIGN);
+        let planner = planners.named(&head.planner).and_then(AnyPlanner::of_problems).unwrap_or(&FOREIGN);
         Ok(GivenPlan { name, head, planner, text })
     }
 
@@ -48,7 +48,7 @@ impl GivenPlan {
         let order = GivenOrder { name: self.name.clone(), nodes: self.head.nodes.clone() };
         PassCx {
             order: (!order.nodes.is_empty()).then(|| order.into()),
-            planner: Some(self.planner),
+            planner: Some(self.planner.into()),
             budget: cx.budget.or(self.head.budget.map(Bytes)),
             addresses: self.head.space == Space::Arena,
             or_pages: false,

@@ -40,10 +40,10 @@ mod observe;
 mod pipeline;
 mod place;
 mod plan;
+mod planner;
 mod remove_dead_nodes;
 mod reorder;
-mod rewrite;
-mod swap;
+pub mod rewrite;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -52,20 +52,21 @@ use std::sync::Arc;
 
 use lmsc_ir::{Bytes, Graph, Message, Node, NodeId, Phase};
 use lmsc_plan::cost::{Costs, Profile};
-use lmsc_plan::planners::{Planner, Scheduler};
+use lmsc_plan::planners::Scheduler;
 use lmsc_plan::saved::Saved;
 use lmsc_plan::schedule::Watch;
 use lmsc_plan::target::Kernels;
-use lmsc_plan::tflms::Scope;
-use lmsc_plan::{Cause, MemoryTimeline, Reach, Refusal, Target, pages};
+use lmsc_plan::{Cause, MemoryTimeline, Reach, Refusal, Scope, Target, pages};
 
 pub use apply::{Mismatch, apply};
 pub use given::{GivenOrder, GivenPlan};
 pub use lmsc_plan::planners::call::{CallOption, CallOptions, OptionValue};
 pub use lower::{LowerError, Lowering, lower};
 pub use observe::observe;
-pub use pipeline::{Observer, Pipeline, Ran, TFLMS, TFLMS_SUMMARY};
+pub use pipeline::{Observer, Pipeline, Ran};
+pub use place::extent;
 pub use plan::{bridge, carry_out, question, saved};
+pub use planner::{AnyPlanner, GraphPlanner, OURS, Planners};
 
 /// A named graph-to-graph transformation. Stateless: all options of a call come in [`PassCx`].
 pub trait Pass: Sync {
@@ -105,7 +106,7 @@ pub enum PassKind {
     Precision,
 }
 
-/// Every pass. The only registration point.
+/// The passes of this crate. The only registration point.
 pub static REGISTRY: &[&dyn Pass] = &[
     &fold_constants::FoldConstants,
     &merge_common_subexpressions::MergeCommonSubexpressions,
@@ -114,7 +115,6 @@ pub static REGISTRY: &[&dyn Pass] = &[
     &mixed_precision::MixedPrecision,
     &hoist_shapes::HoistShapes,
     &reorder::Reorder,
-    &swap::Swap,
     &place::GiveAddresses,
     &plan::Plan,
 ];
@@ -123,6 +123,16 @@ pub static REGISTRY: &[&dyn Pass] = &[
 pub fn pass_named(name: &str) -> Option<&'static dyn Pass> {
     REGISTRY.iter().copied().find(|pass| pass.name() == name)
 }
+
+/// The passes of [`REGISTRY`] and `more`, in the order in which pipelines run them: these passes stand where planners do, before
+/// the one that gives addresses.
+pub fn with_passes(more: &[&'static dyn Pass]) -> Vec<&'static dyn Pass> {
+    let (before, after) = REGISTRY.split_at(REGISTRY.len() - AFTER_PLANNERS);
+    [before, more, after].concat()
+}
+
+/// The number of passes of [`REGISTRY`] after those of planners: `place`, and `plan`, which is a planner itself.
+const AFTER_PLANNERS: usize = 2;
 
 /// The bytes that nodes of a graph need while they run, besides their values.
 pub type Workspaces = fn(&Graph) -> BTreeMap<NodeId, Bytes>;
@@ -136,16 +146,15 @@ pub struct PassCx {
     pub constants: Bytes,
     /// The host bytes that swapped tensors may occupy; without a value, those of the target.
     pub host_budget: Option<Bytes>,
-    /// The planner that the pass `plan` calls; none for TFLMS, which is the pass `swap`.
-    pub planner: Option<&'static Planner>,
+    /// The planner: one of problems, which the pass `plan` calls, or one of graphs, which is passes of its own.
+    pub planner: Option<AnyPlanner>,
     /// Whether the pass `plan` may copy ranges of a tensor separately.
     pub ranges: bool,
     /// How much the pass `plan` searches, in percent of the usual number of evaluations; 100 without a value.
     pub effort: Option<u32>,
     /// The algorithm that orders the copies which the planners of papers choose.
     pub scheduler: Scheduler,
-    /// The options of the planner, as in `--planner 'window{bytes=1GiB}'`. The pass `swap` has the options of `tflms`, and takes
-    /// these unless it has its own.
+    /// The options of the planner, as in `--planner 'window{bytes=1GiB}'`.
     pub planner_options: CallOptions,
     /// Whether every storage and workspace gets an address, in an arena of the budget's size.
     pub addresses: bool,
@@ -221,7 +230,7 @@ impl PassCx {
 
     /// The refusal of the planner's plan, with the constants of kernels added to its numbers and the kind of plan
     /// that the call requested.
-    pub(crate) fn refused(&self, refusal: Refusal, planner: &'static str) -> PassError {
+    pub fn refused(&self, refusal: Refusal, planner: &'static str) -> PassError {
         let reach = Reach::of(planner, self.ranges);
         let is_reached = matches!(refusal.cause, Cause::Operator(_) | Cause::Resident);
         let refusal = if is_reached && !self.addresses && self.pages.is_none() {

@@ -10,7 +10,7 @@ use lmsc_plan::offsets::{Buffer, Effort, pack, place};
 use lmsc_plan::{Cause, MemoryTimeline, Refusal};
 
 use crate::rewrite::order_what_computes;
-use crate::{Outcome, Pass, PassCx, PassError, TFLMS};
+use crate::{AnyPlanner, Outcome, Pass, PassCx, PassError};
 
 /// Gives everything an address, in an arena of the budget's size.
 ///
@@ -42,13 +42,19 @@ impl Pass for GiveAddresses {
         if needed > budget {
             let refusal = Refusal::new(Cause::Arena, budget, Some(needed))
                 .with_help("plan with --addresses off, which counts bytes");
-            return Err(cx.refused(refusal, cx.planner.map_or(TFLMS, |planner| planner.name)));
+            return Err(cx.refused(refusal, cx.planner.map_or("none", AnyPlanner::name)));
         }
         placement.write(graph, &storages);
         let spare = Bytes(budget.0 - needed.0);
         let remarks = vec![format!("addresses up to {needed}, {spare} to spare")];
         Ok(Outcome { changed: true, remarks, ..Outcome::default() })
     }
+}
+
+/// The size of the arena for the graph, by a short search for addresses within the budget.
+pub fn extent(graph: &Graph, budget: Bytes, cx: &PassCx) -> Bytes {
+    let storages = Storages::of(graph);
+    Placement::of(graph, &storages, &cx.workspace(graph), cx.alignment(), Some(budget)).extent()
 }
 
 /// How much is searched for the smallest arena, in percent of the search of `lmsc offsets`.

@@ -9,7 +9,7 @@ use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
 use lmsc_plan::{Cause, MemoryTimeline, Refusal};
 
 use crate::apply::apply;
-use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
+use crate::{AnyPlanner, KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
 
 /// The graph as planners see it, with the costs of the target and its profile.
 ///
@@ -68,7 +68,7 @@ pub fn question<'a>(
         ..Request::new(problem, budget.0)
     };
     let or_as_it_is = cx.or_pages && space == Space::Arena;
-    let parameters = Parameters::of(planner, &cx.planner_options);
+    let parameters = Parameters::of(&cx.planner_options);
     Question { planner, parameters, request, space, or_pages, or_as_it_is, host_bytes: cx.host_budget().0 }
 }
 
@@ -86,7 +86,7 @@ impl Pass for Plan {
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
         let call = |what: &str| PassError::Call(what.into());
-        let planner = cx.planner.ok_or_else(|| {
+        let planner = cx.planner.and_then(AnyPlanner::of_problems).ok_or_else(|| {
             call("the pass `plan` needs a planner; give one, for example --planner swap-only")
         })?;
         let budget = cx

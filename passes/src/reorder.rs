@@ -2,7 +2,7 @@ use lmsc_ir::{Bytes, Graph, NodeId};
 use lmsc_plan::problem::Problem;
 use lmsc_plan::{order, service};
 
-use crate::{Outcome, Pass, PassCx, PassError, bridge, question};
+use crate::{AnyPlanner, Outcome, Pass, PassCx, PassError, bridge, question};
 
 /// Moves nodes that free memory forward and nodes that bring memory back, where the budget is below the peak.
 ///
@@ -50,7 +50,8 @@ impl Pass for Reorder {
 /// The index of the order with the smallest estimate of the planner's time; of equals, the first. If swapping alone
 /// fits none of them, the index of the order with the smallest memory floor.
 fn fastest(graph: &Graph, orders: &[Vec<NodeId>], cx: &PassCx) -> usize {
-    let (Some(budget), Some(planner)) = (cx.budget, cx.planner) else { return 0 };
+    let planner = cx.planner.and_then(AnyPlanner::of_problems);
+    let (Some(budget), Some(planner)) = (cx.budget, planner) else { return 0 };
     let Some(estimate) = planner.glance else { return 0 };
     if orders.len() == 1 || graph.order().len() > MOST_NODES {
         return 0;
@@ -102,7 +103,7 @@ mod tests {
 
     fn order(planner: &str, budget: Option<u64>) -> Vec<String> {
         let mut graph = Graph::parse(STEP).unwrap();
-        let planner = planners::planner(planner);
+        let planner = planners::planner(planner).map(AnyPlanner::from);
         let cx = PassCx { planner, budget: budget.map(Bytes), ..PassCx::default() };
         Reorder.run(&mut graph, &cx).unwrap();
         graph.order().iter().map(|&node| graph.node(node).name.to_string()).collect()

@@ -6,14 +6,13 @@ use lmsc_ir::program::{
 };
 use lmsc_ir::{Bytes, Graph};
 use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, lower};
-use lmsc_plan::planners::planner;
 use lmsc_testing::{Rng, Size, Source, training_graph};
 
 /// Decisions for a random graph.
 fn context(seed: u64, rng: &mut Rng, graph: &Graph) -> (PassCx, &'static str) {
     let name = ["lru", "swap-only", "window", "tflms", "auto"][(seed % 5) as usize];
     let cx = PassCx {
-        planner: planner(name).filter(|_| name != "tflms"),
+        planner: lmsc_papers::ALL.named(name),
         ranges: name == "swap-only" && rng.chance(50),
         effort: Some(1),
         addresses: rng.chance(70),
@@ -30,7 +29,7 @@ fn programs(seed: u64) -> Option<(Program, Program, Bytes)> {
     let graph = training_graph(&mut rng, size);
     let (cx, planner) = context(seed, &mut rng, &graph);
     let mut rewritten = graph.clone();
-    let passes = Pipeline::of_planner(planner);
+    let passes = lmsc_papers::pipeline(planner);
     match passes.run(&mut rewritten, &cx) {
         Ok(_) => {}
         Err(PassError::Refused(_)) => return None,

@@ -8,9 +8,9 @@ use lmsc_ir::program::Program;
 use lmsc_ir::{Bytes, Graph, words};
 use lmsc_onnx::key;
 use lmsc_passes::{PassCx, Pipeline};
+use lmsc_plan::Costs;
 use lmsc_plan::cost::{MeasuredCost, Profile, signature};
 use lmsc_plan::target::TargetLink;
-use lmsc_plan::{Costs, planners};
 use lmsc_runtime::{RunError, TimedLaunch};
 
 use crate::budget::Budget;
@@ -25,7 +25,7 @@ use crate::run::{
     Files, RunOptions, Runner, Subject, checked, compute_here, inline_small, is_planned, let_go, metadata,
     not_ready, open_inputs, planned_budget, predicted_by, program, refused, synthetic,
 };
-use crate::{Code, DEFAULT_PLANNER, Error, load, look};
+use crate::{Code, DEFAULT_PLANNER, Error, known, load, look};
 
 /// Measures the model's operators within the budget and writes the profile that planners read. Returns a summary.
 ///
@@ -118,7 +118,7 @@ fn fitted(
     planned: Option<Bytes>,
 ) -> Result<PassCx, Error> {
     let cx = PassCx { target: predicted_by(args.device), ..PassCx::default() };
-    let cx = PassCx { planner: planners::planner(DEFAULT_PLANNER), addresses: true, ..of_machine(cx) };
+    let cx = PassCx { planner: known::PLANNERS.named(DEFAULT_PLANNER), addresses: true, ..of_machine(cx) };
     let given = args.budget.or(planned.map(Budget::Bytes));
     let cx = with_budgets(cx, graph, given, None)?;
     let memory = cx.target().device_bytes;
@@ -133,7 +133,7 @@ fn fitted(
     };
     if !graph.has_addresses() {
         let original = graph.clone();
-        let passes = Pipeline::of_planner(DEFAULT_PLANNER);
+        let passes = Pipeline::planned();
         look::run(graph, &passes, &cx, &Look::default())
             .map_err(|e| smaller(floors_of(e, &original, &cx), binding))?;
     }

@@ -122,8 +122,8 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
     let machine = machine(&planning.machine)?;
     let cx = pass_cx(&planning, machine, &original)?;
     let call = args.plan.search.planner.called();
-    let planner = cx.given.as_ref().map_or(call.name, |given| given.planner.name);
-    let passes = Pipeline::of_planner(call.name);
+    let planner = cx.given.as_ref().map_or(call.name(), |given| given.planner.name);
+    let passes = call.planner.pipeline();
     let mut graph = original.clone();
     let ran = look::run(&mut graph, &passes, &cx, &Look::default());
     let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &binding))?;

@@ -129,7 +129,7 @@ pub fn fit(args: &FitArgs) -> Result<String, Error> {
     let mut cards: Vec<Card> = Vec::new();
     for machine in machines {
         let cx = PassCx {
-            planner: Some(planner),
+            planner: Some(planner.into()),
             planner_options: call.options.clone(),
             effort: Some(effort),
             addresses: true,

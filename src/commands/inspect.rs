@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use lmsc_ir::{Bytes, Def, Graph, Phase, Phases};
-use lmsc_plan::MemoryTimeline;
-use lmsc_plan::tflms::Scope;
+use lmsc_plan::{MemoryTimeline, Scope};
 use serde::Serialize;
 
 use crate::cli::args::InspectArgs;

@@ -10,8 +10,9 @@ use lmsc_ir::Bytes;
 use lmsc_passes::{GivenPlan, PassCx, carry_out, question};
 use lmsc_plan::bound::{self, Certificate};
 use lmsc_plan::instance::{self, Instance};
-use lmsc_plan::planners::dqn::{Episode, Learning};
-use lmsc_plan::planners::{DoesNotFit, Granularity, Parameters, Plan, Planner, Request, Scheduler};
+use lmsc_plan::planners::{
+    DoesNotFit, Episode, Granularity, Parameters, Plan, Planner, Request, Scheduler, Training,
+};
 use lmsc_plan::problem::{Duplex, Link, Problem};
 use lmsc_plan::saved::{Durations, Saved, schedule};
 use lmsc_plan::schedule::{Noise, Replay};
@@ -166,7 +167,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     // A planner that learns shows its own progress bar.
     let search = (!planner.learns).then(|| stage.search(args.trace_plan.is_some()));
     let asked = PassCx {
-        planner: Some(planner),
+        planner: Some(planner.into()),
         scheduler: scheduler(args.scheduler),
         watch: search.as_ref().map(Search::watch),
         ..args.search.search().pass_cx()
@@ -182,12 +183,12 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
     let question = task.question(planner, args.whole, args.recompute);
-    let learning = Learning { weights: weights.as_ref(), ..question.parameters.learning };
-    let question = Question { parameters: Parameters { learning, ..question.parameters }, ..question };
+    let training = Training { weights: weights.as_deref(), watch: None };
+    let question = Question { parameters: Parameters { training, ..question.parameters }, ..question };
     let listener = Listener::new(problem.compute_nanos());
     let watch = |episode: &Episode| listener.hear(episode);
-    let learning = Learning { watch: Some(&watch), ..learning };
-    let watched = Question { parameters: Parameters { learning, ..question.parameters }, ..question };
+    let training = Training { watch: Some(&watch), ..training };
+    let watched = Question { parameters: Parameters { training, ..question.parameters }, ..question };
     let answer = answered(&watched, task.given())?;
     if let (Some(search), Some(file)) = (&search, &args.trace_plan) {
         search.write_decisions(file)?;
@@ -243,7 +244,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
 /// Refuses contradictory options, and output files that cannot be written.
 fn check_call(args: &PlanCommandArgs) -> Result<(), Error> {
     let call = args.search.planner.called();
-    let learns = |call: &PlannerCall| call.planner.is_some_and(|planner| planner.learns);
+    let learns = |call: &PlannerCall| call.planner.of_problems().is_some_and(|planner| planner.learns);
     let others = listed(&args.compare)?;
     if let Some(option) = args.weights.given() {
         if args.given.is_some() {
@@ -251,12 +252,12 @@ fn check_call(args: &PlanCommandArgs) -> Result<(), Error> {
             return Err(Error::new(Code::Option, message).with_help("leave out one of the two"));
         }
         if !learns(&call) && !others.iter().any(learns) {
-            let message = format!("{option} belongs to --planner dqn, not to {}", call.name);
+            let message = format!("{option} belongs to --planner dqn, not to {}", call.name());
             return Err(Error::new(Code::Option, message).with_help("leave it out, or choose that planner"));
         }
     }
     if args.search.ranges {
-        knows_ranges(call.of_problems()?.name)?;
+        knows_ranges(call.of_problems()?.into())?;
     }
     args.report.iter().try_for_each(|path| check_report(path, &["html", "svg", "json"]))?;
     let files = [&args.save_plan, &args.trace_plan, &args.emit_instance, &args.weights.save_weights];
@@ -735,10 +736,7 @@ fn compared(
 ) -> Result<Vec<Compared>, Error> {
     let one = |call: &PlannerCall| -> Result<Compared, Error> {
         let planner = call.of_problems()?;
-        let Learning { weights, watch, .. } = question.parameters.learning;
-        let parameters = Parameters::of(planner, &call.options);
-        let parameters =
-            Parameters { learning: Learning { weights, watch, ..parameters.learning }, ..parameters };
+        let parameters = Parameters { options: Some(&call.options), ..question.parameters };
         let space = Space::Counted;
         let question =
             Question { planner, parameters, space, or_pages: None, or_as_it_is: false, ..*question };

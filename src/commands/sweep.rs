@@ -89,7 +89,7 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     args.report.iter().try_for_each(|file| check_report(file, &PAGES))?;
     let planner = args.search.planner.called().of_problems()?;
     if args.search.ranges {
-        knows_ranges(planner.name)?;
+        knows_ranges(planner.into())?;
     }
     let cx = on_machine(args.search.search().pass_cx(), &args.machine.machine())?;
     let stage = Stage::new();

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use lmsc::run::synthetic;
 use lmsc_ir::program::{Checked, Program, Role};
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, lower};
-use lmsc_plan::planners::planner;
+use lmsc_passes::{Lowering, PassCx, PassError, lower};
 use lmsc_runtime::{DeviceSession, HostLink, HostSession, Rehearsal, StepObserver, Turn, workspaces};
 
 /// How many steps are run.
@@ -145,7 +144,7 @@ pub(crate) fn rewritten(
     for _ in 0..8 {
         let cx = PassCx {
             budget: Some(Bytes(budget)),
-            planner: planner(name),
+            planner: lmsc_papers::ALL.named(name),
             ranges: name == "swap-only",
             effort: Some(1),
             addresses,
@@ -153,7 +152,7 @@ pub(crate) fn rewritten(
             target: Some(lmsc_plan::Target::built_in("host").unwrap().clone()),
             ..PassCx::default()
         };
-        let passes = Pipeline::of_planner(name);
+        let passes = lmsc_papers::pipeline(name);
         let mut rewritten = graph.clone();
         match passes.run(&mut rewritten, &cx) {
             Ok(_) => return Some((rewritten, Bytes(budget))),
