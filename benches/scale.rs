@@ -15,7 +15,7 @@ use lmsc_ir::{Graph, Phase, equiv};
 use lmsc_onnx::file::encode_to;
 use lmsc_onnx::{Dims, Model, SwapForm, export, import, settle};
 use lmsc_papers::tflms;
-use lmsc_passes::PassCx;
+use lmsc_passes::{PassCx, PlanRequest};
 use lmsc_plan::MemoryTimeline;
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::{Granularity, Request, planner};
@@ -52,7 +52,8 @@ fn cx(graph: &Graph) -> PassCx {
         Err(no) => no.needed.unwrap_or_default(),
     };
     let budget = smallest.0.midpoint(cx.memory(graph).peak().0);
-    PassCx { budget: Some(lmsc_ir::Bytes(budget)), ..cx }
+    let question = PlanRequest { budget: Some(lmsc_ir::Bytes(budget)), ..cx.question };
+    PassCx { question, ..cx }
 }
 
 fn read(bytes: Bytes) -> Graph {
@@ -220,7 +221,7 @@ fn end_to_end(bencher: Bencher, nodes: usize) {
     let folder = tempfile::tempdir().expect("there is room for files");
     let [model, output] = ["model.onnx", "out.onnx"].map(|name| folder.path().join(name));
     std::fs::write(&model, onnx(&graph)).expect("there is room for files");
-    let budget = format!("{}B", cx(&graph).budget.expect("there is one").0);
+    let budget = format!("{}B", cx(&graph).question.budget.expect("there is one").0);
     let args =
         [Path::new("lmsc"), &model, Path::new("--budget"), Path::new(&budget), Path::new("-o"), &output];
     let cli = Cli::parse_from(args);

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use lmsc_cuda::Precision;
 use lmsc_ir::Bytes;
-use lmsc_passes::{PassCx, Pipeline};
+use lmsc_passes::{PassCx, Pipeline, PlanRequest};
 use lmsc_plan::Scope;
+use lmsc_plan::service::Space;
 
 use crate::budget::{Budget, Goal};
 use crate::planner::PlannerCall;
@@ -101,16 +102,20 @@ impl Search {
     /// The options as options of passes.
     pub(crate) fn pass_cx(&self) -> PassCx {
         let PlannerCall { planner, options } = self.called();
-        PassCx {
+        let question = PlanRequest {
             planner: Some(planner),
             planner_options: options,
             ranges: self.ranges,
             effort: self.effort,
-            addresses: self.addresses != Addresses::Off && self.pages.is_none(),
+            space: match (self.pages, self.addresses) {
+                (Some(page), _) => Space::Pages(page.0),
+                (None, Addresses::Off) => Space::Counted,
+                (None, Addresses::Auto | Addresses::On) => Space::Arena,
+            },
             or_pages: self.addresses == Addresses::Auto,
-            pages: self.pages,
-            ..PassCx::default()
-        }
+            ..PlanRequest::default()
+        };
+        PassCx { question, ..PassCx::default() }
     }
 }
 

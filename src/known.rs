@@ -1,6 +1,6 @@
 //! The planners and passes that this build knows. Here alone the feature `papers` makes a difference to planning.
 
-use lmsc_passes::{AnyPlanner, Pass, Planners};
+use lmsc_passes::{AnyPlanner, Pass};
 use lmsc_plan::planners::Planner;
 
 /// The planners, by name.
@@ -24,5 +24,5 @@ pub(crate) fn planner(name: &str) -> Option<&'static Planner> {
 
 /// The planners of all kinds, in their order.
 pub(crate) fn planners() -> impl Iterator<Item = AnyPlanner> {
-    Planners::iter(PLANNERS)
+    PLANNERS.iter()
 }

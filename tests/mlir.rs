@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::support::models::{load, models};
 use crate::support::{Bench, snapshot};
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{PassCx, PassError};
+use lmsc_passes::{PassCx, PassError, PlanRequest};
 
 const FOUR_LAYERS: &str = include_str!("../testdata/passes/swap/fewest-bytes-for-a-budget.lms");
 const CNN: &str = "testdata/models/tiny_cnn/static/training_model.onnx";
@@ -24,10 +24,13 @@ fn planned(graph: &Graph, planner: &str, budget: Bytes, ranges: bool) -> Option<
     let mut graph = graph.clone();
     let passes = lmsc_papers::pipeline(planner);
     let cx = PassCx {
-        budget: Some(budget),
-        planner: lmsc_papers::ALL.named(planner),
-        ranges,
-        effort: Some(1),
+        question: PlanRequest {
+            budget: Some(budget),
+            planner: lmsc_papers::ALL.named(planner),
+            ranges,
+            effort: Some(1),
+            ..PlanRequest::default()
+        },
         ..PassCx::default()
     };
     match passes.run(&mut graph, &cx) {

@@ -8,13 +8,14 @@ use crate::support::{is_thorough, one_in};
 use lmsc_ir::{Bytes, Graph, NodeId, Phases, equiv};
 use lmsc_onnx::file::encode_to;
 use lmsc_onnx::{Model, SwapForm};
-use lmsc_passes::{PassCx, PassError, Pipeline, apply, bridge, observe, question};
+use lmsc_passes::{MachineModel, PassCx, PassError, Pipeline, PlanRequest, apply, bridge, observe, question};
 use lmsc_plan::bridge::{Bridge, Terms};
 use lmsc_plan::cost::Cost;
 use lmsc_plan::planners::ours::swap_only;
 use lmsc_plan::planners::{self, Granularity, Plan, Request};
 use lmsc_plan::problem::Link;
 use lmsc_plan::schedule::{self, Room};
+use lmsc_plan::service::Space;
 use lmsc_plan::{Execution, Floors, MemoryTimeline, service};
 
 /// A time for every node: one nanosecond a byte that it touches.
@@ -113,7 +114,10 @@ fn a_graph_that_tflms_rewrote_carries_out_a_valid_plan() {
         let before = Pipeline::parse("hoist-shapes,reorder").unwrap();
         let peak = MemoryTimeline::of(&graph).peak().0;
         for share in [95, 80, 65] {
-            let cx = PassCx { budget: Some(Bytes(peak * share / 100)), ..PassCx::default() };
+            let cx = PassCx {
+                question: PlanRequest { budget: Some(Bytes(peak * share / 100)), ..PlanRequest::default() },
+                ..PassCx::default()
+            };
             before.run(&mut graph, &cx).unwrap();
             let bridge = bridge(&graph, &cx).unwrap();
             let mut rewritten = graph.clone();
@@ -123,7 +127,7 @@ fn a_graph_that_tflms_rewrote_carries_out_a_valid_plan() {
             }
             let planned = observe(&graph, &rewritten, &bridge, &cx).unwrap();
             let lmsc_plan::planners::Plan { problem, schedule, .. } = &planned.plan;
-            let held = schedule::check(problem, schedule, cx.budget.unwrap().0);
+            let held = schedule::check(problem, schedule, cx.question.budget.unwrap().0);
             let held = held.unwrap_or_else(|flaw| panic!("{}, {share} %: {flaw}", path.display()));
             assert_eq!(held, planned.peak, "{}, {share} %", path.display());
             copies += schedule.steps.len() - problem.ops.len();
@@ -145,10 +149,13 @@ fn every_budget_from_the_floor_on_has_a_plan() {
         let run = |planner: &str, ranges: bool, budget: u64| {
             let (budget, effort) = (Some(Bytes(budget)), Some(0));
             let cx = PassCx {
-                planner: lmsc_papers::ALL.named(planner),
-                ranges,
-                budget,
-                effort,
+                question: PlanRequest {
+                    planner: lmsc_papers::ALL.named(planner),
+                    ranges,
+                    budget,
+                    effort,
+                    ..PlanRequest::default()
+                },
                 ..PassCx::default()
             };
             // Without `place`.
@@ -156,12 +163,22 @@ fn every_budget_from_the_floor_on_has_a_plan() {
             passes.run(&mut graph.clone(), &cx).map(drop)
         };
         let before = Pipeline::parse("hoist-shapes,reorder").unwrap();
-        let nothing = PassCx { budget: Some(Bytes::ZERO), ..PassCx::default() };
+        let nothing = PassCx {
+            question: PlanRequest { budget: Some(Bytes::ZERO), ..PlanRequest::default() },
+            ..PassCx::default()
+        };
         let seen_by = |planner| {
-            let (cx, mut graph) = (PassCx { planner, ..nothing.clone() }, graph.clone());
+            let (cx, mut graph) = (
+                PassCx { question: PlanRequest { planner, ..nothing.question.clone() }, ..nothing.clone() },
+                graph.clone(),
+            );
             before.run(&mut graph, &cx).unwrap();
             // Without a budget small tensors stay.
-            let coarse = bridge(&graph, &PassCx { budget: None, ..cx.clone() }).unwrap();
+            let coarse = bridge(
+                &graph,
+                &PassCx { question: PlanRequest { budget: None, ..cx.question.clone() }, ..cx.clone() },
+            )
+            .unwrap();
             [bridge(&graph, &cx).unwrap().problem, coarse.problem]
         };
         let (first, asked) = (seen_by(None), seen_by(lmsc_papers::ALL.named("auto")));
@@ -211,12 +228,15 @@ fn floors_and_peaks_hold_with_addresses() {
         let (model, dims) = open(&path);
         let (graph, name) = (import(&model, &dims), path.display());
         let asked = |planner: &str, ranges: bool, budget: Option<u64>| PassCx {
-            planner: lmsc_papers::ALL.named(planner),
-            ranges,
-            budget: budget.map(Bytes),
-            effort: Some(1),
-            addresses: true,
-            target: Some(host.clone()),
+            question: PlanRequest {
+                planner: lmsc_papers::ALL.named(planner),
+                ranges,
+                budget: budget.map(Bytes),
+                effort: Some(1),
+                space: Space::Arena,
+                ..PlanRequest::default()
+            },
+            machine: MachineModel { target: Some(host.clone()), ..MachineModel::default() },
             ..PassCx::default()
         };
         let problem = |cx: &PassCx| {

@@ -1,7 +1,8 @@
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use lmsc_ir::{Bytes, Graph, NodeId, ValueId};
-use lmsc_passes::rewrite::{Coding, Way, add_again, add_cast, add_copy};
+use lmsc_passes::rewrite::{Coding, CopyWay, add_again, add_cast, add_copy};
 use lmsc_passes::{CallOption, KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
+use lmsc_plan::service::Space;
 
 use crate::tflms::{self, SwapPlan};
 
@@ -29,8 +30,9 @@ impl Pass for Swap {
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
         // As the planner `tflms`, or with options of its own.
-        let is_planner = cx.pass_options.is_empty() && cx.planner.is_none_or(|it| it.name() == tflms::NAME);
-        let call = if is_planner { &cx.planner_options } else { &cx.pass_options };
+        let is_planner =
+            cx.pass_options.is_empty() && cx.question.planner.is_none_or(|it| it.name() == tflms::NAME);
+        let call = if is_planner { &cx.question.planner_options } else { &cx.pass_options };
         let given =
             tflms::Params { optimizer_scopes: cx.optimizer_scopes.clone(), ..tflms::Params::of(call) };
         given.names_are_in(graph).map_err(|fault| PassError::Call(fault.into()))?;
@@ -47,8 +49,8 @@ impl Pass for Swap {
                 Ok((limited(plan, limit), given.clone()))
             }
         };
-        let (mut plan, mut params) = decide(cx.budget)?;
-        if let Some(budget) = cx.budget.filter(|_| cx.addresses) {
+        let (mut plan, mut params) = decide(cx.question.budget)?;
+        if let Some(budget) = cx.question.budget.filter(|_| cx.question.space == Space::Arena) {
             let mut aim = budget;
             for _ in 0..ATTEMPTS {
                 let over = extent(graph, &plan, budget, cx).0.saturating_sub(budget.0);
@@ -196,7 +198,7 @@ impl<'a> Rewriter<'a> {
                 self.place(node, place);
                 encodings.push((node, &encoding.releases));
             }
-            let (out, host) = add_copy(self.graph, Way::Out, leaving, swap.root, None);
+            let (out, host) = add_copy(self.graph, CopyWay::Out, leaving, swap.root, None);
             self.place(out, place);
             outs.push(out);
             hosts.push(host);
@@ -204,7 +206,7 @@ impl<'a> Rewriter<'a> {
         for (swap, &host) in plan.swaps.iter().zip(&hosts) {
             let mut uses = HashSet::new();
             for swap_in in &swap.ins {
-                let (node, mut copy) = add_copy(self.graph, Way::In, host, swap.root, None);
+                let (node, mut copy) = add_copy(self.graph, CopyWay::In, host, swap.root, None);
                 self.place(node, (swap_in.trigger, Slot::In));
                 self.graph.add_after(node, swap_in.trigger);
                 swap_in.releases.iter().for_each(|&out| self.graph.add_after(node, outs[out]));

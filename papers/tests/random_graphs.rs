@@ -3,7 +3,7 @@
 
 use lmsc_ir::{Bytes, Graph, equiv};
 use lmsc_papers::tflms::{Analysis, OPTIONS, Params, Strategy, tune};
-use lmsc_passes::{CallOptions, PassCx, PassError, Pipeline};
+use lmsc_passes::{CallOptions, PassCx, PassError, Pipeline, PlanRequest};
 use lmsc_plan::Scope;
 use lmsc_testing::{Rng, Size, Source, training_graph};
 
@@ -69,7 +69,13 @@ fn any_parameters_keep_meaning_and_never_raise_the_peak() {
         let mut rng = Rng::new(seed);
         let nodes = 5 + (rng.word() % if seed % 10 == 0 { 400 } else { 80 }) as usize;
         let graph = training_graph(&mut rng, Size::nodes(nodes));
-        let cx = PassCx { planner_options: (&params(&mut rng, &graph)).into(), ..PassCx::default() };
+        let cx = PassCx {
+            question: PlanRequest {
+                planner_options: (&params(&mut rng, &graph)).into(),
+                ..PlanRequest::default()
+            },
+            ..PassCx::default()
+        };
         let rewritten = run(&graph, &cx).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", graph.to_text()));
         check(seed, &graph, &rewritten);
         swapped += usize::from(rewritten.order().len() > graph.order().len());
@@ -88,7 +94,10 @@ fn a_budget_holds_or_is_refused_with_the_smallest_that_would() {
         let memory = PassCx::default().memory(&graph);
         let share = 40 + rng.word() % 61;
         let budget = Bytes(memory.resident.0 + memory.transient_peak().0 / 100 * share);
-        let at = |budget| PassCx { budget: Some(budget), ..PassCx::default() };
+        let at = |budget| PassCx {
+            question: PlanRequest { budget: Some(budget), ..PlanRequest::default() },
+            ..PassCx::default()
+        };
         match run(&graph, &at(budget)) {
             Ok(rewritten) => {
                 held += 1;
@@ -135,7 +144,10 @@ fn encoding_holds_the_budget_and_never_costs_bytes() {
             let encode = [("encode", if encode { "true" } else { "false" })];
             let planner_options = CallOptions::of("planner", "tflms", &OPTIONS, &encode).unwrap();
             let mut rewritten = graph.clone();
-            let cx = PassCx { budget: Some(budget), planner_options, ..PassCx::default() };
+            let cx = PassCx {
+                question: PlanRequest { budget: Some(budget), planner_options, ..PlanRequest::default() },
+                ..PassCx::default()
+            };
             let ran = passes().run(&mut rewritten, &cx).ok()?;
             let swaps = ran.iter().flat_map(|r| &r.outcome.swaps);
             Some((rewritten, swaps.map(|s| s.bytes_out + s.bytes_in).sum::<Bytes>()))

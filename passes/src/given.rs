@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use lmsc_ir::{Advice, Bytes, Graph, Message, NodeId, verify};
 use lmsc_plan::planners::{FOREIGN, Planner};
 use lmsc_plan::saved::{Durations, Head, Saved, SavedError};
-use lmsc_plan::service::{Question, Space};
+use lmsc_plan::service::Question;
 
-use crate::{AnyPlanner, NotGiven, Outcome, PassCx, PassError, Planners};
+use crate::{AnyPlanner, NotGiven, Outcome, PassCx, PassError, PlanRequest, Planners};
 
 /// A saved plan, or a schedule, whose header was parsed. The plan is checked against the graph when it is carried out.
 #[derive(Clone, Debug)]
@@ -44,18 +44,17 @@ impl GivenPlan {
     /// The context for carrying the plan out: the plan's planner and its memory model (bytes, arena or pages), and
     /// its budget unless `cx` has one.
     pub fn applied(self, cx: PassCx) -> PassCx {
-        let pages = if let Space::Pages(page) = self.head.space { Some(Bytes(page)) } else { None };
         let order = GivenOrder { name: self.name.clone(), nodes: self.head.nodes.clone() };
-        PassCx {
+        let question = PlanRequest {
             order: (!order.nodes.is_empty()).then(|| order.into()),
             planner: Some(self.planner.into()),
-            budget: cx.budget.or(self.head.budget.map(Bytes)),
-            addresses: self.head.space == Space::Arena,
+            budget: cx.question.budget.or(self.head.budget.map(Bytes)),
+            space: self.head.space,
             or_pages: false,
-            pages,
             given: Some(self.into()),
-            ..cx
-        }
+            ..cx.question
+        };
+        PassCx { question, ..cx }
     }
 
     /// The plan, if it answers `question`; with the times of the question's problem, or only if it was made for these.

@@ -7,6 +7,7 @@ use cranelift_entity::SecondaryMap;
 use lmsc_ir::program::Spans;
 use lmsc_ir::{Bytes, Graph, NodeId, Place, StorageId, Storages, Workspace, joined_elements, reaches};
 use lmsc_plan::offsets::{Buffer, Effort, pack, place};
+use lmsc_plan::service::Space;
 use lmsc_plan::{Cause, MemoryTimeline, Refusal};
 
 use crate::rewrite::order_what_computes;
@@ -29,7 +30,9 @@ impl Pass for GiveAddresses {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
-        let Some(budget) = cx.budget.filter(|_| cx.addresses && !graph.has_addresses()) else {
+        let Some(budget) =
+            cx.question.budget.filter(|_| cx.question.space == Space::Arena && !graph.has_addresses())
+        else {
             return Ok(Outcome::default());
         };
         // With fixed parameters of TFLMS the peak may exceed the budget for all addresses.
@@ -42,7 +45,7 @@ impl Pass for GiveAddresses {
         if needed > budget {
             let refusal = Refusal::new(Cause::Arena, budget, Some(needed))
                 .with_help("plan with --addresses off, which counts bytes");
-            return Err(cx.refused(refusal, cx.planner.map_or("none", AnyPlanner::name)));
+            return Err(cx.refused(refusal, cx.question.planner.map_or("none", AnyPlanner::name)));
         }
         placement.write(graph, &storages);
         let spare = Bytes(budget.0 - needed.0);

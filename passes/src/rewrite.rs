@@ -8,7 +8,7 @@ use lmsc_ir::{
 
 /// The direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum CopyWay {
     /// From the device to the host.
     Out,
     /// From the host to the device.
@@ -19,14 +19,14 @@ pub enum Way {
 /// node and its result.
 pub fn add_copy(
     graph: &mut Graph,
-    way: Way,
+    way: CopyWay,
     operand: ValueId,
     root: ValueId,
     elements: Option<Range<u64>>,
 ) -> (NodeId, ValueId) {
     let (op, prefix, suffix, place) = match way {
-        Way::Out => ("SwapOut", "out", "_host", Place::Host),
-        Way::In => ("SwapIn", "in", "_in", Place::Device),
+        CopyWay::Out => ("SwapOut", "out", "_host", Place::Host),
+        CopyWay::In => ("SwapIn", "in", "_in", Place::Device),
     };
     let mut ty = graph.value(operand).ty.clone();
     let mut node = Node::new("", Op::new(LMSC_DOMAIN, op));
@@ -78,18 +78,18 @@ fn add_one(
 }
 
 /// Adds a Join of pieces, each with the element at which it begins, and of `base`, the value with the other
-/// elements if the pieces are not all. With `Way::In` the whole is on the device, with `Way::Out` on the host. It
+/// elements if the pieces are not all. With `CopyWay::In` the whole is on the device, with `CopyWay::Out` on the host. It
 /// is named after `root` and has its type.
 pub fn add_join(
     graph: &mut Graph,
     root: ValueId,
     base: Option<ValueId>,
     pieces: &[(u64, ValueId)],
-    way: Way,
+    way: CopyWay,
 ) -> (NodeId, ValueId) {
     let (prefix, suffix, place) = match way {
-        Way::Out => ("home", "_home", Place::Host),
-        Way::In => ("join", "_whole", Place::Device),
+        CopyWay::Out => ("home", "_home", Place::Host),
+        CopyWay::In => ("join", "_whole", Place::Device),
     };
     let (name, ty) = (graph.value(root).name.clone(), graph.value(root).ty.clone());
     let mut node =

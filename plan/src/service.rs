@@ -29,9 +29,10 @@ pub struct Question<'a> {
 }
 
 /// How a plan keeps within the bytes of the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Space {
     /// Bytes are counted; where they lie is the runtime's affair.
+    #[default]
     Counted,
     /// Everything has an address in an arena of the budget's size.
     Arena,

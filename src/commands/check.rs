@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lmsc_ir::Bytes;
-use lmsc_passes::{GivenOrder, GivenPlan, PassCx, PassError};
+use lmsc_passes::{GivenOrder, GivenPlan, PassCx, PassError, PlanRequest};
 use lmsc_plan::bound::{self, Certificate, Proof};
 use lmsc_plan::planners::Request;
 use lmsc_plan::saved::{self, Durations, schedule};
@@ -183,7 +183,10 @@ fn checked(args: &CheckArgs, text: &str, kind: &Kind, nodes: Vec<String>) -> Res
     let order = (!order.nodes.is_empty()).then(|| order.into());
     let planner =
         given.as_ref().map_or_else(|| PlannerCall::default().of_problems(), |given| Ok(given.planner))?;
-    let asked = PassCx { planner: Some(planner.into()), order, ..PassCx::default() };
+    let asked = PassCx {
+        question: PlanRequest { planner: Some(planner.into()), order, ..PlanRequest::default() },
+        ..PassCx::default()
+    };
     let mut task = Task::of(&args.task, args.memory, asked, given)?;
     if let Some(duplex) = args.duplex {
         task.set_duplex(duplex);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use lmsc_ir::Bytes;
-use lmsc_passes::{GivenPlan, PassCx, carry_out, question};
+use lmsc_passes::{GivenPlan, PassCx, PlanRequest, carry_out, question};
 use lmsc_plan::bound::{self, Certificate};
 use lmsc_plan::instance::{self, Instance};
 use lmsc_plan::planners::{
@@ -166,12 +166,10 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     stage.show("planning");
     // A planner that learns shows its own progress bar.
     let search = (!planner.learns).then(|| stage.search(args.trace_plan.is_some()));
-    let asked = PassCx {
-        planner: Some(planner.into()),
-        scheduler: scheduler(args.scheduler),
-        watch: search.as_ref().map(Search::watch),
-        ..args.search.search().pass_cx()
-    };
+    let mut asked = args.search.search().pass_cx();
+    asked.question.planner = Some(planner.into());
+    asked.question.scheduler = scheduler(args.scheduler);
+    asked.consumer.watch = search.as_ref().map(Search::watch);
     let mut task = Task::of(&args.task, args.memory, asked, given)?;
     if let Some(duplex) = args.duplex {
         task.set_duplex(duplex);
@@ -340,14 +338,15 @@ impl Task {
             let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
             let instance = Instance::parse(&text).map_err(|e| Error::in_file(Code::Malformed, path, e))?;
             let budget = memory.map(|memory| of_instance(memory, &instance.problem)).transpose()?;
-            let cx = stated(applied(PassCx { budget, ..asked }))?;
+            let question = PlanRequest { budget, ..asked.question };
+            let cx = stated(applied(PassCx { question, ..asked }))?;
             return Ok(Task::Instance(Box::new(instance), Box::new(cx)));
         }
         let path = args.model.as_deref().expect("one of the two is required");
-        let PassCx { target, profile, workspaces, least_workspaces, .. } = machine(&args.machine.machine())?;
+        let machine = machine(&args.machine.machine())?;
         let loaded = load_quietly(path, &args.binding.binding())?;
         let Loaded { mut graph, warnings, .. } = told_if_inference(path, loaded)?;
-        let cx = PassCx { target, profile, workspaces, least_workspaces, ..asked };
+        let cx = PassCx { machine, ..asked };
         let cx = stated(applied(with_budgets(cx, &graph, memory, args.machine.host_budget)?))?;
         let profile = ProfileFacts::of(&cx, &graph);
         let bridge = before_planning(&mut graph, &cx)?;
@@ -364,12 +363,12 @@ impl Task {
 
     /// The bytes for values and workspaces.
     pub(crate) fn value_bytes(&self) -> Bytes {
-        self.cx().budget.unwrap_or_default()
+        self.cx().question.budget.unwrap_or_default()
     }
 
     /// The bytes of the constants of kernels.
     fn constants(&self) -> Bytes {
-        self.cx().constants
+        self.cx().question.constants
     }
 
     /// The question for the planner. An instance has no machine, so its host memory is unlimited; its operators may
@@ -396,7 +395,7 @@ impl Task {
         let Task::Model { model, cx, .. } = self else { return Ok(None) };
         let mut graph = model.graph.clone();
         let outcome = carry_out(&mut graph, &model.bridge, question, planned, cx);
-        match &cx.given {
+        match &cx.question.given {
             Some(given) => given.carried_out(outcome)?,
             None => outcome?,
         };
@@ -406,7 +405,7 @@ impl Task {
 
     /// The given plan, if there is one.
     pub(crate) fn given(&self) -> Option<&GivenPlan> {
-        self.cx().given.as_deref()
+        self.cx().question.given.as_deref()
     }
 
     /// The plan with the question, to be written to a file.

@@ -252,7 +252,7 @@ fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
     let (is_fixed, mut cx) = (u.arbitrary()?, PassCx::default());
     if u.ratio(3, 4)? {
         let peak = before.peak().0;
-        cx.budget = Some(Bytes(match u.int_in_range(0..=7u8)? {
+        cx.question.budget = Some(Bytes(match u.int_in_range(0..=7u8)? {
             0 => u.arbitrary()?,
             1 => 0,
             2 => peak.saturating_add(1),
@@ -274,17 +274,17 @@ fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
     let swaps = *u.choose(&[None, None, None, Some(0), Some(1), Some(3)])?;
     options.extend(swaps.map(|n: u32| ("swap-limit", n.to_string())));
     let options: Vec<(&str, &str)> = options.iter().map(|(name, value)| (*name, &**value)).collect();
-    cx.planner_options =
+    cx.question.planner_options =
         CallOptions::of("planner", tflms::NAME, &tflms::OPTIONS, &options).expect("they are declared");
     if u.ratio(1, 3)? {
         let all: Vec<_> = lmsc_papers::ALL.iter().filter(|planner| planner.of_problems().is_some()).collect();
-        (cx.planner, cx.ranges) = (Some(*u.choose(&all)?), u.arbitrary()?);
+        (cx.question.planner, cx.question.ranges) = (Some(*u.choose(&all)?), u.arbitrary()?);
         // Learning takes long, and the plan of its first episode is as much of a plan.
-        cx.effort = cx.planner.filter(|planner| planner.name() == "dqn").map(|_| 1);
+        cx.question.effort = cx.question.planner.filter(|planner| planner.name() == "dqn").map(|_| 1);
     }
 
     let mut rewritten = graph.clone();
-    let planner = cx.planner.map_or(tflms::NAME, |planner| planner.name());
+    let planner = cx.question.planner.map_or(tflms::NAME, |planner| planner.name());
     let passes = lmsc_papers::pipeline(planner);
     match passes.run(&mut rewritten, &cx) {
         Ok(_) => {}
@@ -296,7 +296,7 @@ fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
     let (peak, limit) = (after.peak(), before.peak());
     assert!(peak <= limit, "the peak rose from {limit} to {peak}: {}", what());
     let limited = planner == tflms::NAME && (is_fixed || swaps.is_some());
-    if let Some(budget) = cx.budget.filter(|_| !limited) {
+    if let Some(budget) = cx.question.budget.filter(|_| !limited) {
         assert!(after.peak() <= budget, "{} is over the budget: {}", after.peak(), what());
     }
     equal(graph, &rewritten, &what);

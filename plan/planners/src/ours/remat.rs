@@ -5,7 +5,7 @@ use lmsc_schedule::problem::{Operator, Problem, TensorId, Uses, Window};
 use lmsc_schedule::tuned::{self, Tunable};
 use smallvec::{SmallVec, smallvec};
 
-/// The number of operators of [`Reach::Short`].
+/// The number of operators of [`ReuseReach::Short`].
 const REUSED_WITHIN: Tunable<usize> = Tunable::new(40);
 
 /// Maximum number of recomputed operators, as a multiple of the operators of the source.
@@ -165,12 +165,12 @@ pub struct Dead<'a> {
     /// within the reach.
     pub renewed: &'a [TensorId],
     /// For how long these others serve, and dropped tensors that go again.
-    pub reach: Reach,
+    pub reach: ReuseReach,
 }
 
 /// How long a recomputed tensor serves other operators before it is dropped again, unless it is to be recomputed for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Reach {
+pub enum ReuseReach {
     /// For [`REUSED_WITHIN`] operators from its recomputation, recomputed ones among them.
     #[default]
     Short,
@@ -187,7 +187,7 @@ struct Rewriting<'a> {
     nanos: u64,
     most_nanos: u64,
     most_ops: usize,
-    reach: Reach,
+    reach: ReuseReach,
     /// The position of the first operator that is recomputed for the next operator of the source.
     group: usize,
     result: &'a mut Rewritten,
@@ -302,8 +302,8 @@ impl<'a> Rewriting<'a> {
         let is_renewed = dropped.map_or(state.is_renewed, |d| d.needed == Needed::Renewed);
         let is_recent = |at: u32| match self.reach {
             _ if is_renewed => at as usize >= self.group,
-            Reach::Short => self.result.op_origin.len() - (at as usize) < REUSED_WITHIN.get(),
-            Reach::Operators(reach) => now - state.used <= reach,
+            ReuseReach::Short => self.result.op_origin.len() - (at as usize) < REUSED_WITHIN.get(),
+            ReuseReach::Operators(reach) => now - state.used <= reach,
         };
         is_gone && !state.made.is_some_and(is_recent)
     }
@@ -434,7 +434,7 @@ mod tests {
         let dropped: Vec<Dropped> =
             windows.map(|window| Dropped { needed: Needed::GoesAgain, ..Dropped::new(window) }).collect();
         let origin = |reach: u32| {
-            let dead = Dead { reach: Reach::Operators(reach), ..Dead::default() };
+            let dead = Dead { reach: ReuseReach::Operators(reach), ..Dead::default() };
             remat.rewrite(&dropped, dead).unwrap().op_origin
         };
         assert_eq!(origin(3), [0, 1, 2, 0, 3, 4, 5, 6, 0, 7]);
