@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lmsc_onnx::{Dims, Model, Stated, import, link, settle};
-use lmsc_passes::{PassCx, Pipeline};
+use lmsc_passes::{PassCx, Pipeline, PlanRequest};
 use lmsc_plan::bound;
 use lmsc_plan::planners::{Granularity, Request, planner};
 use lmsc_plan::problem::Problem;
@@ -142,8 +142,11 @@ impl Line {
 
     /// The planner's problem within the budget. Both decide on the order.
     fn problem(&self, graph: &lmsc_ir::Graph, budget: u64) -> Problem {
-        let (planner, budget) = (planner(self.asked.name), Some(lmsc_ir::Bytes(budget)));
-        let cx = PassCx { planner, ranges: true, budget, ..PassCx::default() };
+        let (planner, budget) = (lmsc_papers::ALL.named(self.asked.name), Some(lmsc_ir::Bytes(budget)));
+        let cx = PassCx {
+            question: PlanRequest { planner, ranges: true, budget, ..PlanRequest::default() },
+            ..PassCx::default()
+        };
         let before = Pipeline::parse("hoist-shapes,reorder").unwrap();
         let mut graph = graph.clone();
         before.run(&mut graph, &cx).unwrap_or_else(|error| panic!("{self}: {error}"));

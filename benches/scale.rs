@@ -14,11 +14,12 @@ use lmsc::cli::Cli;
 use lmsc_ir::{Graph, Phase, equiv};
 use lmsc_onnx::file::encode_to;
 use lmsc_onnx::{Dims, Model, SwapForm, export, import, settle};
-use lmsc_passes::{PassCx, Pipeline, TFLMS, pass_named};
+use lmsc_papers::tflms;
+use lmsc_passes::{PassCx, PlanRequest};
+use lmsc_plan::MemoryTimeline;
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::{Granularity, Request, planner};
 use lmsc_plan::problem::{Operator, Problem, TensorId};
-use lmsc_plan::{MemoryTimeline, tflms};
 use lmsc_testing::{Rng, Size, training_graph};
 
 const NODES: &[usize] = &[100, 1_000, 10_000, 100_000];
@@ -51,7 +52,8 @@ fn cx(graph: &Graph) -> PassCx {
         Err(no) => no.needed.unwrap_or_default(),
     };
     let budget = smallest.0.midpoint(cx.memory(graph).peak().0);
-    PassCx { budget: Some(lmsc_ir::Bytes(budget)), ..cx }
+    let question = PlanRequest { budget: Some(lmsc_ir::Bytes(budget)), ..cx.question };
+    PassCx { question, ..cx }
 }
 
 fn read(bytes: Bytes) -> Graph {
@@ -62,7 +64,7 @@ fn read(bytes: Bytes) -> Graph {
 }
 
 fn compiled(mut graph: Graph, cx: &PassCx) -> Graph {
-    let passes = Pipeline::of_planner(TFLMS);
+    let passes = lmsc_papers::pipeline("tflms");
     passes.run(&mut graph, cx).expect("the budget is above the floor");
     graph
 }
@@ -98,7 +100,8 @@ fn swap(bencher: Bencher, nodes: usize) {
 fn pass(bencher: Bencher, nodes: usize, name: &str) {
     let graph = graph(nodes);
     let cx = cx(&graph);
-    let pass = pass_named(name).expect("it is registered");
+    let known = lmsc_papers::passes();
+    let pass = known.iter().find(|pass| pass.name() == name).expect("it is registered");
     bencher.with_inputs(|| graph.clone()).bench_local_refs(|graph| pass.run(graph, &cx).is_ok());
 }
 
@@ -218,7 +221,7 @@ fn end_to_end(bencher: Bencher, nodes: usize) {
     let folder = tempfile::tempdir().expect("there is room for files");
     let [model, output] = ["model.onnx", "out.onnx"].map(|name| folder.path().join(name));
     std::fs::write(&model, onnx(&graph)).expect("there is room for files");
-    let budget = format!("{}B", cx(&graph).budget.expect("there is one").0);
+    let budget = format!("{}B", cx(&graph).question.budget.expect("there is one").0);
     let args =
         [Path::new("lmsc"), &model, Path::new("--budget"), Path::new(&budget), Path::new("-o"), &output];
     let cli = Cli::parse_from(args);

@@ -8,7 +8,7 @@ use lmsc_ir::equiv::{Difference, Equivalence};
 use lmsc_ir::{Bytes, Digest, Graph, Phases};
 use lmsc_onnx::file::Opened;
 use lmsc_onnx::{Dims, Model};
-use lmsc_passes::{PassCx, Pipeline, Ran, TFLMS};
+use lmsc_passes::{Consumer, MachineModel, PassCx, Pipeline, Ran};
 use lmsc_plan::schedule::Watch;
 use lmsc_plan::{Cause, Refusal};
 
@@ -211,7 +211,7 @@ impl<'a> Compilation<'a> {
     }
 
     /// Runs the passes.
-    fn plan(&mut self, step: &mut Step, machine: PassCx) -> Result<Planned, Error> {
+    fn plan(&mut self, step: &mut Step, machine: MachineModel) -> Result<Planned, Error> {
         let job = self.job;
         let Step { original, graph, .. } = step;
         if !self.is_library && self.nothing_planned && (job.output.is_none() || self.runs) {
@@ -219,8 +219,8 @@ impl<'a> Compilation<'a> {
         }
         self.stage.show("planning");
         let stage = &self.stage;
-        let planner = job.planning.search.called().name;
-        let keep_plan = job.save_plan.is_some() || self.is_library && planner != TFLMS;
+        let planner = job.planning.search.called().planner;
+        let keep_plan = job.save_plan.is_some() || self.is_library && planner.of_problems().is_some();
         // ONNX Runtime, XLA and IREE fold copies of constants when they load or compile a model.
         let emit = job.output.as_deref().map(|output| job.emit(output));
         let weights_stay = job.form == Form::Ort || matches!(emit, Some(Emit::MlirXla | Emit::MlirIree));
@@ -228,14 +228,9 @@ impl<'a> Compilation<'a> {
         let small_stay = matches!(emit, Some(Emit::MlirIree));
         let search = (!self.is_library).then(|| stage.search(job.trace_plan.is_some()));
         let watch = self.followed.take().or_else(|| search.as_ref().map(Search::watch));
-        let cx = PassCx {
-            keep_plan,
-            weights_stay,
-            small_stay,
-            watch,
-            ..pass_cx(&job.planning, machine, original)?
-        };
-        let passes = if self.nothing_planned { Pipeline::new() } else { Pipeline::of_planner(planner) };
+        let consumer = Consumer { keep_plan, weights_stay, small_stay, watch };
+        let mut cx = PassCx { consumer, ..pass_cx(&job.planning, machine, original)? };
+        let passes = if self.nothing_planned { Pipeline::new() } else { planner.pipeline() };
         let passes = job.look.limited(passes);
         let ((graph_facts, before, profile), ran) = side_by_side(
             || {
@@ -249,7 +244,7 @@ impl<'a> Compilation<'a> {
             search.write_decisions(file)?;
         }
         drop(search);
-        let cx = PassCx { watch: None, ..cx };
+        cx.consumer.watch = None;
         let ran = ran.map_err(|e| smaller(floors_of(e, original, &cx), &job.input.binding))?;
         Ok(Planned { cx, ran, graph_facts, before, profile })
     }
@@ -353,7 +348,7 @@ impl<'a> Compilation<'a> {
 
 /// The error of a step that computes something else: the fault of a given plan, else a bug of lmsc.
 fn unproven(difference: Difference, cx: &PassCx) -> Error {
-    match &cx.given {
+    match &cx.question.given {
         Some(given) => {
             let message =
                 format!("{}: it is not valid: the rewritten graph differs: {difference}", given.name);
@@ -365,7 +360,7 @@ fn unproven(difference: Difference, cx: &PassCx) -> Error {
 
 /// Refuses a step whose memory is above the budget of the device or of the host.
 fn check_budgets(job: &Job, original: &Graph, after: &MemoryFacts, cx: &PassCx) -> Result<(), Error> {
-    if let Some(budget) = cx.budget.filter(|budget| after.peak > budget.0) {
+    if let Some(budget) = cx.question.budget.filter(|budget| after.peak > budget.0) {
         return Err(beyond(job, original, [Bytes(after.peak), budget], cx));
     }
     let (host, host_budget) = (Bytes(after.host_peak), cx.host_budget());
@@ -401,7 +396,7 @@ fn saved<'a>(file: &'a Path, ran: &[Ran]) -> Result<(&'a Path, String), Error> {
 
 /// The error of a call without a budget; it names the step's peak.
 fn no_budget(cx: &PassCx, graph: &Graph) -> Error {
-    let peak = Bytes(step_peak(graph, &cx.in_arena()).0.saturating_add(cx.constants.0));
+    let peak = Bytes(step_peak(graph, &cx.in_arena()).0.saturating_add(cx.question.constants.0));
     let message = format!(
         "nothing says how much device memory the step may use; as it is, it needs {peak} ({} bytes)",
         peak.0
@@ -464,7 +459,7 @@ fn report(
         graph,
         profile,
         budget: cx.whole_budget().map(|b| b.0),
-        constants: cx.constants.0,
+        constants: cx.question.constants.0,
         state: Vec::new(),
         before,
         after,

@@ -223,7 +223,7 @@ impl Compiled {
         lmsc_ir::equiv::check(original, result)
             .map_err(|difference| Error::ours(format!("the compiled step differs: {difference}")))?;
         let peak = self.cx.memory(result).peak();
-        match self.cx.budget.filter(|&budget| peak > budget) {
+        match self.cx.question.budget.filter(|&budget| peak > budget) {
             Some(budget) => Err(Error::ours(format!("the peak is {peak}, above the budget of {budget}"))),
             None => Ok(()),
         }

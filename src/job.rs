@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use lmsc_cuda::Precision;
 use lmsc_ir::Bytes;
-use lmsc_passes::{PassCx, Pipeline, TFLMS};
-use lmsc_plan::tflms::{self, Scope};
+use lmsc_passes::{PassCx, Pipeline, PlanRequest};
+use lmsc_plan::Scope;
+use lmsc_plan::service::Space;
 
 use crate::budget::{Budget, Goal};
 use crate::planner::PlannerCall;
@@ -100,17 +101,21 @@ impl Search {
 
     /// The options as options of passes.
     pub(crate) fn pass_cx(&self) -> PassCx {
-        let PlannerCall { planner, options, .. } = self.called();
-        PassCx {
-            planner,
+        let PlannerCall { planner, options } = self.called();
+        let question = PlanRequest {
+            planner: Some(planner),
             planner_options: options,
             ranges: self.ranges,
             effort: self.effort,
-            addresses: self.addresses != Addresses::Off && self.pages.is_none(),
+            space: match (self.pages, self.addresses) {
+                (Some(page), _) => Space::Pages(page.0),
+                (None, Addresses::Off) => Space::Counted,
+                (None, Addresses::Auto | Addresses::On) => Space::Arena,
+            },
             or_pages: self.addresses == Addresses::Auto,
-            pages: self.pages,
-            ..PassCx::default()
-        }
+            ..PlanRequest::default()
+        };
+        PassCx { question, ..PassCx::default() }
     }
 }
 
@@ -130,27 +135,31 @@ pub struct Planning {
 }
 
 impl Planning {
-    /// The options of TFLMS that the call takes as they are, as it gives them; nothing if all are tuned for the budget.
+    /// The options of a planner of graphs that the call takes as they are, as it gives them; nothing if all are tuned for the budget.
     pub(crate) fn fixed(&self) -> Option<PlannerCall> {
-        let call = self.search.planner.clone().filter(|call| call.name == TFLMS)?;
-        let options = call.options.only(tflms::bends);
+        let call = self.search.planner.clone()?;
+        let options = call.options.only(call.planner.of_graphs()?.bends);
         (!options.is_empty()).then_some(PlannerCall { options, ..call })
     }
 
     /// The call without those options.
     pub(crate) fn without_fixed(&self) -> Planning {
         let mut planning = self.clone();
-        if let Some(call) = &mut planning.search.planner {
-            call.options = call.options.only(|name| !tflms::bends(name));
+        if let Some(call) = &mut planning.search.planner
+            && let Some(planner) = call.planner.of_graphs()
+        {
+            call.options = call.options.only(|name| !(planner.bends)(name));
         }
         planning
     }
 
     /// Whether nothing limits the step's memory, so that nothing is planned.
     pub(crate) fn plans_nothing(&self) -> bool {
-        let without_budget =
-            || self.fixed().is_some_and(|call| call.options.names_given().any(tflms::is_tuned));
-        self.budget.is_none() && self.given.is_none() && !without_budget()
+        let without_budget = |call: PlannerCall| {
+            let planner = call.planner.of_graphs();
+            planner.is_some_and(|planner| call.options.names_given().any(planner.is_tuned))
+        };
+        self.budget.is_none() && self.given.is_none() && !self.fixed().is_some_and(without_budget)
     }
 
     /// The options as options of passes, without budgets, target and profile.

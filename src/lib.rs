@@ -21,6 +21,7 @@ mod external;
 mod files;
 mod interrupt;
 mod job;
+mod known;
 mod link;
 mod load;
 mod look;

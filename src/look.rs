@@ -1,15 +1,15 @@
 //! Runs passes, prints the graph between them, and the time of each.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
 use lmsc_ir::{Graph, words};
-use lmsc_passes::{CallOptions, Pass, PassCx, Pipeline, REGISTRY, Ran, pass_named};
-use lmsc_plan::tflms::{self, Scope};
+use lmsc_passes::{Pass, PassCx, Pipeline, Ran};
+use lmsc_plan::Scope;
 use similar::TextDiff;
 
 use crate::job::Look;
+use crate::known::passes;
 use crate::{Code, Error};
 
 /// Runs the passes, and prints to standard error the graphs that the options select.
@@ -18,19 +18,18 @@ use crate::{Code, Error};
 /// The errors of the passes, or an unknown pass name.
 pub(crate) fn run(
     graph: &mut Graph,
-    passes: &Pipeline<'_>,
+    pipeline: &Pipeline<'_>,
     cx: &PassCx,
     look: &Look,
 ) -> Result<Vec<Ran>, Error> {
     for name in &look.print_after {
-        if pass_named(name).is_none() {
-            let instead = words::instead(name, REGISTRY.iter().map(|pass| pass.name()), "passes");
+        let known = passes();
+        if !known.iter().any(|pass| pass.name() == name) {
+            let instead = words::instead(name, known.iter().map(|pass| pass.name()), "passes");
             return Err(Error::new(Code::Option, format!("there is no pass `{name}`; {instead}")));
         }
     }
-    for options in passes.options_of("swap").chain([&cx.planner_options]) {
-        known_names(graph, options, &cx.optimizer_scopes)?;
-    }
+    known_scopes(graph, "--optimizer-scopes", &cx.optimizer_scopes)?;
     let mut before = look.print_changed.then(|| graph.to_text());
     let mut observer = |number: usize, pass: &dyn Pass, graph: &Graph| {
         let name = pass.name();
@@ -43,53 +42,12 @@ pub(crate) fn run(
             *before = after;
         }
     };
-    Ok(passes.run_observed(graph, cx, &mut observer)?)
+    Ok(pipeline.run_observed(graph, cx, &mut observer)?)
 }
 
 /// Refuses scopes without a node.
 pub(crate) fn known_scopes(graph: &Graph, option: &str, scopes: &[Scope]) -> Result<(), Error> {
-    let names = || graph.order().iter().map(|&id| &*graph.node(id).name);
-    match scopes.iter().find(|scope| !names().any(|name| scope.contains(name))) {
-        None => Ok(()),
-        Some(scope) => {
-            let scope = scope.to_string();
-            let instead = words::instead(&scope, names(), "nodes");
-            let message = format!("{option} {scope}: the graph has no node in this scope; {instead}");
-            Err(Error::new(Code::Option, message))
-        }
-    }
-}
-
-/// Refuses names of operators and nodes that are not in the graph, in options that select swaps.
-fn known_names(graph: &Graph, call: &CallOptions, optimizer_scopes: &[Scope]) -> Result<(), Error> {
-    let nodes = || graph.order().iter().map(|&id| graph.node(id));
-    let refuse = |option: &str, name: &str, there_are: Vec<String>, many: &str| {
-        let instead = words::instead(name, there_are.iter().map(|n| &**n), many);
-        Err(Error::new(Code::Option, format!("{option} {name}: the graph has none of this name; {instead}")))
-    };
-    let tflms = tflms::Params::of(call);
-    for (option, names) in [("incl-types", &tflms.incl_types), ("excl-types", &tflms.excl_types)] {
-        for name in names {
-            if !nodes().any(|n| *name == *n.op.name() || *name == n.op.to_string()) {
-                let ops: BTreeSet<String> = nodes().map(|n| n.op.to_string()).collect();
-                return refuse(option, name, ops.into_iter().collect(), "operators");
-            }
-        }
-    }
-    let scopes = [
-        ("incl-scopes", &tflms.incl_scopes[..]),
-        ("excl-scopes", &tflms.excl_scopes),
-        ("starting-scopes", &tflms.starting_scopes),
-        ("--optimizer-scopes", optimizer_scopes),
-    ];
-    scopes.into_iter().try_for_each(|(option, scopes)| known_scopes(graph, option, scopes))?;
-    for name in &tflms.starting_op_names {
-        if !nodes().any(|n| *name == *n.name) {
-            let there_are = nodes().map(|n| n.name.to_string()).collect();
-            return refuse("starting-op-names", name, there_are, "nodes");
-        }
-    }
-    Ok(())
+    Scope::all_have_nodes(graph, option, scopes).map_err(|fault| Error::new(Code::Option, fault))
 }
 
 /// The changes of the pass as a unified diff; empty if there are none.

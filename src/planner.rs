@@ -4,20 +4,18 @@ use std::fmt;
 use std::str::FromStr;
 
 use lmsc_ir::words;
-use lmsc_passes::{TFLMS, TFLMS_SUMMARY};
+use lmsc_passes::AnyPlanner;
+use lmsc_plan::planners::Planner;
 use lmsc_plan::planners::call::{CallOption, CallOptions, calls, parsed};
-use lmsc_plan::planners::{PLANNERS, Planner, planner};
-use lmsc_plan::tflms;
 
+use crate::known::{PLANNERS, planners};
 use crate::{Code, DEFAULT_PLANNER, Error};
 
 /// A planner and the options that the call gives it. The default is the planner of calls that name none.
 #[derive(Clone, Debug)]
 pub struct PlannerCall {
-    /// The planner's name.
-    pub name: &'static str,
-    /// The planner; none for TFLMS, which rewrites the graph itself.
-    pub planner: Option<&'static Planner>,
+    /// The planner.
+    pub planner: AnyPlanner,
     /// The options.
     pub options: CallOptions,
 }
@@ -29,16 +27,22 @@ impl Default for PlannerCall {
 }
 
 impl PlannerCall {
+    /// The planner's name.
+    pub fn name(&self) -> &'static str {
+        self.planner.name()
+    }
+
     /// The planner of plans without a graph.
     ///
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind) for TFLMS, which needs one.
     pub(crate) fn of_problems(&self) -> Result<&'static Planner, Error> {
-        self.planner.ok_or_else(|| {
-            let message = format!("{TFLMS} rewrites a graph, and has no plan for its problem alone");
-            Error::new(Code::Option, message).with_help(
-                "give --planner tflms to `lmsc MODEL`, or to `lmsc explain`; tflms-chain is the same rule for operators in a row",
-            )
+        self.planner.of_problems().ok_or_else(|| {
+            let name = self.name();
+            let message = format!("{name} rewrites a graph, and has no plan for its problem alone");
+            Error::new(Code::Option, message).with_help(format!(
+                "give --planner {name} to `lmsc MODEL`, or to `lmsc explain`; {name}-chain is the same rule for operators in a row",
+            ))
         })
     }
 }
@@ -46,7 +50,7 @@ impl PlannerCall {
 /// `name{option=value,option=value}`, as the call has it.
 impl fmt::Display for PlannerCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)?;
+        f.write_str(self.name())?;
         if self.options.is_empty() { Ok(()) } else { write!(f, "{{{}}}", self.options) }
     }
 }
@@ -58,25 +62,17 @@ impl FromStr for PlannerCall {
         let (name, given) = parsed(text).ok_or_else(|| {
             format!("`{text}` is not of the form PLANNER{{OPTION=VALUE,…}}, as in 'tflms{{lb=3,ub=40}}'")
         })?;
-        let planner = planner(name);
-        if planner.is_none() && name != TFLMS {
-            let names = PLANNERS.iter().map(|planner| planner.name).chain([TFLMS]);
-            let names: Vec<&str> = names.collect();
+        let Some(planner) = PLANNERS.named(name) else {
+            let names: Vec<&str> = planners().map(AnyPlanner::name).collect();
             let instead = match words::nearest(name, names.iter().copied()) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!("the planners are {}", names.join(", ")),
             };
             return Err(format!("there is no planner `{name}`; {instead}"));
-        }
-        let name = planner.map_or(TFLMS, |planner| planner.name);
-        let options = CallOptions::of("planner", name, options_of(planner), &given)?;
-        Ok(PlannerCall { name, planner, options })
+        };
+        let options = CallOptions::of("planner", planner.name(), planner.options(), &given)?;
+        Ok(PlannerCall { planner, options })
     }
-}
-
-/// The options that the planner declares; without a planner, those of TFLMS.
-fn options_of(planner: Option<&'static Planner>) -> &'static [CallOption] {
-    planner.map_or(&tflms::OPTIONS, |planner| planner.options)
 }
 
 /// The planner that the text names, with its options.
@@ -96,7 +92,8 @@ pub(crate) fn listed(texts: &[String]) -> Result<Vec<PlannerCall>, Error> {
     for text in texts.iter().flat_map(|text| calls(text)) {
         match text.trim() {
             "all" => {
-                let all = PLANNERS.iter().filter(|planner| !planner.learns);
+                let of_problems = planners().filter_map(AnyPlanner::of_problems);
+                let all = of_problems.filter(|planner| !planner.learns);
                 found.extend(all.map(|planner| called(planner.name).expect("it is registered")));
             }
             text => found.push(called(text)?),
@@ -111,16 +108,12 @@ pub(crate) fn listed(texts: &[String]) -> Result<Vec<PlannerCall>, Error> {
 /// As [`called`].
 pub(crate) fn described(name: &str) -> Result<String, Error> {
     if name == "all" {
-        let all = PLANNERS.iter().map(|planner| (planner.name, planner.summary));
-        return Ok(all
-            .chain([(TFLMS, TFLMS_SUMMARY)])
-            .map(|(name, summary)| format!("{name:<11} {summary}\n"))
-            .collect());
+        let line = |planner: AnyPlanner| format!("{:<11} {}\n", planner.name(), planner.summary());
+        return Ok(planners().map(line).collect());
     }
-    let PlannerCall { name, planner, .. } = called(name)?;
-    let summary = planner.map_or(TFLMS_SUMMARY, |planner| planner.summary);
-    let options = options_of(planner);
-    let mut text = format!("{name}: {summary}\n");
+    let planner = called(name)?.planner;
+    let (name, options) = (planner.name(), planner.options());
+    let mut text = format!("{name}: {}\n", planner.summary());
     let Some(first) = options.first() else {
         text += "\nIt has no options of its own; --effort sets its search effort.\n";
         return Ok(text);
@@ -133,8 +126,8 @@ pub(crate) fn described(name: &str) -> Result<String, Error> {
     for option in options {
         text += &option.in_list();
     }
-    if planner.is_none() {
-        text += "\nWith a budget, the first eight are tuned for it unless the call sets one of them.\n";
+    if let Some(planner) = planner.of_graphs() {
+        text += &format!("\n{}\n", planner.remark);
     }
     Ok(text)
 }
@@ -155,8 +148,8 @@ mod tests {
         {
             assert_eq!(called(text).unwrap().to_string(), text);
         }
-        assert_eq!(called("optimal").unwrap().name, "swap-only");
-        assert_eq!(PlannerCall::default().name, DEFAULT_PLANNER);
+        assert_eq!(called("optimal").unwrap().name(), "swap-only");
+        assert_eq!(PlannerCall::default().name(), DEFAULT_PLANNER);
     }
 
     #[test]
@@ -177,7 +170,7 @@ mod tests {
         assert!(described("tflms").unwrap().contains("lb=…"));
         assert!(described("dqn").unwrap().contains("episodes=40"));
         assert!(described("auto").unwrap().contains("no options of its own"));
-        assert_eq!(described("all").unwrap().lines().count(), PLANNERS.len() + 1);
+        assert_eq!(described("all").unwrap().lines().count(), planners().count());
         assert!(described("tfmls").unwrap_err().to_string().contains("did you mean `tflms`?"));
     }
 }

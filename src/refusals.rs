@@ -1,12 +1,13 @@
 //! Refused budgets: the smallest budgets for which there is a plan, and other advice.
 
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{PassCx, Pipeline, TFLMS, question};
-use lmsc_plan::planners::planner;
+use lmsc_passes::{AnyPlanner, GraphPlanner, PassCx, question};
+use lmsc_plan::service::Space;
 use lmsc_plan::{Cause, Floors, Otherwise, Reach, Refusal, Smallest, service};
 
 use crate::context::{before_planning, machine, pass_cx, step_peak};
 use crate::job::{Binding, Job};
+use crate::known::planner;
 use crate::{DEFAULT_PLANNER, Error};
 
 /// The error; if it is a refusal, with the smallest budgets for which there is a plan, by any planner.
@@ -14,7 +15,7 @@ pub(crate) fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
     error.map_refusal(|refusal| {
         let is_of_host = matches!(refusal.cause, Cause::HostIsFull { .. });
         if is_of_host {
-            as_it_is(with_constants(refusal, cx), step_peak(original, cx), cx.constants)
+            as_it_is(with_constants(refusal, cx), step_peak(original, cx), cx.question.constants)
         } else {
             device_floors(refusal, original, cx)
         }
@@ -23,43 +24,44 @@ pub(crate) fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
 
 /// The refusal with the smallest device budgets for which there is a plan.
 pub(crate) fn device_floors(refusal: Refusal, original: &Graph, cx: &PassCx) -> Refusal {
-    let nothing = PassCx { budget: Some(Bytes::ZERO), ..cx.clone() };
+    let mut nothing = cx.clone();
+    nothing.question.budget = Some(Bytes::ZERO);
     let Ok(bridge) = before_planning(&mut original.clone(), &nothing) else {
         // Graphs that planners do not take were refused for another reason.
         return refusal;
     };
     let planner = planner(DEFAULT_PLANNER).expect("it is registered");
     let question = question(&bridge.problem, planner, Bytes::ZERO, cx);
-    let floors = service::floors(&question).beside(cx.constants);
+    let floors = service::floors(&question).beside(cx.question.constants);
     let refusal = with_floors(with_constants(refusal, cx), &floors, cx.whole_budget());
-    let is_tflms = cx.planner.is_none();
-    if is_tflms && cx.addresses && fits_counted(original, cx) {
-        with_room(refusal, original, cx)
-    } else {
-        refusal
+    match cx.question.planner.and_then(AnyPlanner::of_graphs).filter(|_| cx.question.space == Space::Arena) {
+        Some(planner) if fits_counted(planner, original, cx) => with_room(refusal, planner, original, cx),
+        _ => refusal,
     }
 }
 
-/// Whether TFLMS has a plan without addresses.
-pub(crate) fn fits_counted(original: &Graph, cx: &PassCx) -> bool {
-    let cx = PassCx { addresses: false, ..cx.clone() };
-    Pipeline::of_planner(TFLMS).run(&mut original.clone(), &cx).is_ok()
+/// Whether the planner has a plan without addresses.
+fn fits_counted(planner: &GraphPlanner, original: &Graph, cx: &PassCx) -> bool {
+    let mut cx = cx.clone();
+    cx.question.space = Space::Counted;
+    (planner.pipeline)().run(&mut original.clone(), &cx).is_ok()
 }
 
-/// Factors, in thousandths above the budget, by which a too small arena for a plan of TFLMS is enlarged, in this
+/// Factors, in thousandths above the budget, by which a too small arena for a plan of a planner of graphs is enlarged, in this
 /// order.
-pub(crate) const MORE: [u128; 8] = [10, 20, 40, 80, 150, 300, 600, 1000];
+const MORE: [u128; 8] = [10, 20, 40, 80, 150, 300, 600, 1000];
 
-/// The refusal of an arena for addresses, with the first larger arena for which TFLMS found addresses.
-pub(crate) fn with_room(mut refusal: Refusal, original: &Graph, cx: &PassCx) -> Refusal {
-    let budget = cx.budget.unwrap_or_default().0;
-    let all = Pipeline::of_planner(TFLMS);
+/// The refusal of an arena for addresses, with the first larger arena in which the planner's result has them.
+fn with_room(mut refusal: Refusal, planner: &GraphPlanner, original: &Graph, cx: &PassCx) -> Refusal {
+    let budget = cx.question.budget.unwrap_or_default().0;
+    let all = (planner.pipeline)();
     let mut larger = MORE.iter().map(|more| Bytes((u128::from(budget) * (1000 + more) / 1000) as u64));
     let found = larger.find(|&larger| {
-        let cx = PassCx { budget: Some(larger), ..cx.clone() };
+        let mut cx = cx.clone();
+        cx.question.budget = Some(larger);
         all.run(&mut original.clone(), &cx).is_ok()
     });
-    match found.map(|larger| Bytes(larger.0.saturating_add(cx.constants.0))) {
+    match found.map(|larger| Bytes(larger.0.saturating_add(cx.question.constants.0))) {
         Some(bytes) => {
             refusal.smallest.push(Smallest { bytes, reach: Reach::Tried });
             refusal.with_help(format!("give --budget {} ({}), in which it fits", bytes.0, bytes.rounded_up()))
@@ -76,9 +78,9 @@ pub(crate) fn as_it_is(mut refusal: Refusal, peak: Bytes, constants: Bytes) -> R
 
 /// The refusal with the share of the budget that the constants of kernels take.
 pub(crate) fn with_constants(refusal: Refusal, cx: &PassCx) -> Refusal {
-    match cx.whole_budget().filter(|_| cx.constants > Bytes::ZERO) {
+    match cx.whole_budget().filter(|_| cx.question.constants > Bytes::ZERO) {
         Some(budget) => {
-            refusal.with_fact(format!("Of {budget} the constants of kernels take {}.", cx.constants))
+            refusal.with_fact(format!("Of {budget} the constants of kernels take {}.", cx.question.constants))
         }
         None => refusal,
     }
@@ -122,12 +124,12 @@ pub(crate) fn beyond(job: &Job, original: &Graph, [peak, budget]: [Bytes; 2], cx
     let free = job.planning.without_fixed();
     let found = machine(&free.machine).and_then(|machine| {
         let cx = pass_cx(&free, machine, original)?;
-        let ran = Pipeline::of_planner(free.search.called().name).run(&mut original.clone(), &cx);
+        let ran = free.search.called().planner.pipeline().run(&mut original.clone(), &cx);
         Ok(ran.map_err(|error| floors_of(error.into(), original, &cx)))
     });
     let refuse = |otherwise| {
         let cause = Cause::Parameters { given, otherwise };
-        Refusal::new(cause, budget, Some(peak)).beside(cx.constants)
+        Refusal::new(cause, budget, Some(peak)).beside(cx.question.constants)
     };
     match found {
         Ok(Ok(_)) => refuse(None).with_help(help).into(),

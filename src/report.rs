@@ -251,7 +251,7 @@ impl MemoryFacts {
 impl ProfileFacts {
     /// The facts of the graph, if there is a profile.
     pub fn of(cx: &PassCx, graph: &Graph) -> Option<ProfileFacts> {
-        let profile = cx.profile.as_ref()?;
+        let profile = cx.machine.profile.as_ref()?;
         let coverage = cx.costs(graph).coverage();
         Some(ProfileFacts {
             device: profile.device.clone(),

@@ -4,7 +4,7 @@
 use crate::support::interpreter::Interpreter;
 use lmsc_ir::{Graph, equiv};
 use lmsc_kernels::StepContext;
-use lmsc_passes::{PassCx, Pipeline};
+use lmsc_passes::{PassCx, Pipeline, PlanRequest};
 use lmsc_testing::{Damage, Rng, Size, damage, training_graph};
 
 const ALL: &str = "fold-constants,merge-common-subexpressions{across-phases=true},remove-dead-nodes";
@@ -102,8 +102,15 @@ fn random_steps_are_proven_and_lose_what_is_superfluous() {
         assert!(again.iter().all(|ran| !ran.outcome.changed), "seed {seed}: a second run changes something");
 
         let budget = PassCx::default().memory(&cleaned).peak().0 * 9 / 10;
-        let cx = PassCx { budget: Some(lmsc_ir::Bytes(budget)), ..PassCx::default() };
-        if Pipeline::parse("hoist-shapes,swap").unwrap().run(&mut cleaned, &cx).is_ok() {
+        let cx = PassCx {
+            question: PlanRequest { budget: Some(lmsc_ir::Bytes(budget)), ..PlanRequest::default() },
+            ..PassCx::default()
+        };
+        if Pipeline::parse_with("hoist-shapes,swap", &lmsc_papers::passes())
+            .unwrap()
+            .run(&mut cleaned, &cx)
+            .is_ok()
+        {
             equiv::check_cleaned(&original, &cleaned).unwrap_or_else(|e| panic!("seed {seed}, planned: {e}"));
             planned += 1;
         }

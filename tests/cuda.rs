@@ -19,9 +19,9 @@ use std::time::Duration;
 use lmsc_cuda::{CudaOptions, CudaSession, KernelCompiler, Precision, workspaces};
 use lmsc_ir::program::{Checked, Program, Stream, Wait};
 use lmsc_ir::{Bytes, ElementType, Graph, Type};
-use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, lower};
+use lmsc_passes::{Lowering, MachineModel, PassCx, PassError, PlanRequest, lower};
 use lmsc_plan::cost::Profile;
-use lmsc_plan::planners::planner;
+use lmsc_plan::service::Space;
 use lmsc_runtime::{
     DeviceBytes, DeviceSession, HostLink, HostSession, RunError, StepObserver, Turn, Unobserved,
 };
@@ -218,15 +218,21 @@ fn on_device(program: &Program, options: CudaOptions) -> Left {
 fn rewritten(graph: &Graph, name: &str, mut budget: u64) -> Option<(Graph, Bytes)> {
     for _ in 0..8 {
         let cx = PassCx {
-            budget: Some(Bytes(budget)),
-            planner: planner(name),
-            effort: Some(1),
-            addresses: true,
-            workspaces: Some(workspaces),
-            target: Some(lmsc_plan::Target::built_in("host").unwrap().clone()),
+            question: PlanRequest {
+                budget: Some(Bytes(budget)),
+                planner: lmsc_papers::ALL.named(name),
+                effort: Some(1),
+                space: Space::Arena,
+                ..PlanRequest::default()
+            },
+            machine: MachineModel {
+                workspaces: Some(workspaces),
+                target: Some(lmsc_plan::Target::built_in("host").unwrap().clone()),
+                ..MachineModel::default()
+            },
             ..PassCx::default()
         };
-        let passes = Pipeline::of_planner(name);
+        let passes = lmsc_papers::pipeline(name);
         let mut rewritten = graph.clone();
         match passes.run(&mut rewritten, &cx) {
             Ok(_) => return Some((rewritten, Bytes(budget))),
@@ -239,7 +245,10 @@ fn rewritten(graph: &Graph, name: &str, mut budget: u64) -> Option<(Graph, Bytes
 
 /// The smallest budget of any plan, and the peak of the unchanged step.
 fn range(graph: &Graph) -> (u64, u64) {
-    let cx = PassCx { workspaces: Some(workspaces), ..PassCx::default() };
+    let cx = PassCx {
+        machine: MachineModel { workspaces: Some(workspaces), ..MachineModel::default() },
+        ..PassCx::default()
+    };
     let needed = lmsc_passes::bridge(graph, &cx).unwrap().problem.needed_bytes();
     (needed.into_iter().max().unwrap_or(0), cx.memory(graph).peak().0)
 }

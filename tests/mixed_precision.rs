@@ -10,7 +10,7 @@ use crate::support::models::MODELS;
 use lmsc_ir::rng::Source;
 use lmsc_ir::{ElementType, Graph, ValueId};
 use lmsc_kernels::StepContext;
-use lmsc_passes::{PassCx, Pipeline};
+use lmsc_passes::{MachineModel, PassCx, Pipeline};
 use lmsc_testing::{Rng, Size, training_graph};
 
 /// The graph after the pass.
@@ -168,8 +168,14 @@ fn peaks_are_about_six_tenths() {
             lmsc_onnx::settle(&mut graph, &lmsc_onnx::Stated::of(&model_file).unwrap()).unwrap();
             let workspaces =
                 if target.name == "host" { lmsc_runtime::workspaces } else { lmsc_cuda::workspaces };
-            let cx =
-                PassCx { target: Some(target.clone()), workspaces: Some(workspaces), ..PassCx::default() };
+            let cx = PassCx {
+                machine: MachineModel {
+                    target: Some(target.clone()),
+                    workspaces: Some(workspaces),
+                    ..MachineModel::default()
+                },
+                ..PassCx::default()
+            };
             let (before, after) = (cx.memory(&graph).peak(), cx.memory(&mixed(graph.clone())).peak());
             let ratio = after.0 as f64 / before.0 as f64;
             report(&format!("{:<12} {model:<46} {before:>12} {after:>12} {ratio:.3}", target.name));

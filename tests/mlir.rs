@@ -5,8 +5,7 @@ use std::path::Path;
 use crate::support::models::{load, models};
 use crate::support::{Bench, snapshot};
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{PassCx, PassError, Pipeline};
-use lmsc_plan::planners;
+use lmsc_passes::{PassCx, PassError, PlanRequest};
 
 const FOUR_LAYERS: &str = include_str!("../testdata/passes/swap/fewest-bytes-for-a-budget.lms");
 const CNN: &str = "testdata/models/tiny_cnn/static/training_model.onnx";
@@ -23,12 +22,15 @@ fn read_back(graph: &Graph, what: &str) {
 /// The graph, planned for the budget by this planner; `None` where it does not fit.
 fn planned(graph: &Graph, planner: &str, budget: Bytes, ranges: bool) -> Option<Graph> {
     let mut graph = graph.clone();
-    let passes = Pipeline::of_planner(planner);
+    let passes = lmsc_papers::pipeline(planner);
     let cx = PassCx {
-        budget: Some(budget),
-        planner: planners::planner(planner),
-        ranges,
-        effort: Some(1),
+        question: PlanRequest {
+            budget: Some(budget),
+            planner: lmsc_papers::ALL.named(planner),
+            ranges,
+            effort: Some(1),
+            ..PlanRequest::default()
+        },
         ..PassCx::default()
     };
     match passes.run(&mut graph, &cx) {

@@ -8,9 +8,8 @@ use crate::support::models::{load, models};
 use lmsc_ir::equiv::{Difference, Equivalence};
 use lmsc_ir::program::{Checked, ProgramFlaw, Stream, Wait};
 use lmsc_ir::{Bytes, Graph, equiv};
-use lmsc_passes::{Lowering, PassCx, Pipeline, TFLMS, lower};
-use lmsc_plan::planners::planner;
-use lmsc_plan::tflms::Params;
+use lmsc_papers::tflms::Params;
+use lmsc_passes::{Lowering, PassCx, Pipeline, PlanRequest, lower};
 use lmsc_runtime::Settled;
 use lmsc_testing::{Damage, Rng, Size, Source, damage, training_graph};
 
@@ -34,8 +33,11 @@ fn every_kind_of_damage_to_every_model_is_noticed() {
     for path in models() {
         let original = load(&path);
         let mut rewritten = original.clone();
-        let passes = Pipeline::of_planner(TFLMS);
-        let cx = PassCx { planner_options: (&Params::default()).into(), ..PassCx::default() };
+        let passes = lmsc_papers::pipeline("tflms");
+        let cx = PassCx {
+            question: PlanRequest { planner_options: (&Params::default()).into(), ..PlanRequest::default() },
+            ..PassCx::default()
+        };
         passes.run(&mut rewritten, &cx).unwrap();
         let proof = equiv::check(&original, &rewritten).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         assert!(proof.swaps > 0, "{}: nothing was swapped", path.display());
@@ -77,18 +79,27 @@ fn swapped(seed: u64) -> Option<Checked> {
     let graph = training_graph(&mut rng, size);
     let name = ["lru", "swap-only", "window"][(seed % 3) as usize];
     let cx = PassCx {
-        planner: planner(name),
-        ranges: name == "swap-only" && rng.chance(50),
-        effort: Some(1),
+        question: PlanRequest {
+            planner: lmsc_papers::ALL.named(name),
+            ranges: name == "swap-only" && rng.chance(50),
+            effort: Some(1),
+            ..PlanRequest::default()
+        },
         ..PassCx::default()
     };
     let peak = cx.memory(&graph).peak().0;
-    let cx = PassCx { budget: Some(Bytes(peak * (55 + rng.below(40) as u64) / 100)), ..cx };
-    let passes = Pipeline::of_planner(name);
+    let cx = PassCx {
+        question: PlanRequest {
+            budget: Some(Bytes(peak * (55 + rng.below(40) as u64) / 100)),
+            ..cx.question
+        },
+        ..cx
+    };
+    let passes = lmsc_papers::pipeline(name);
     let mut rewritten = graph;
     passes.run(&mut rewritten, &cx).ok()?;
     let workspace = cx.workspace(&rewritten);
-    let arena = cx.budget.filter(|_| rewritten.has_addresses());
+    let arena = cx.question.budget.filter(|_| rewritten.has_addresses());
     let program = lower(&rewritten, &Lowering { arena, workspace: &workspace }).unwrap();
     Some(Checked::new(program).unwrap())
 }

@@ -49,7 +49,7 @@ fn outcome(case: &Path) -> String {
         Err(error) => return format!("// exit {}\n{error}\n", error.exit_code()),
     };
     // A graph rewritten in other operators is compared by its results: tests/kernels.rs.
-    let passes = Pipeline::parse(&args.passes.join(",")).unwrap();
+    let passes = Pipeline::parse_with(&args.passes.join(","), &lmsc_papers::passes()).unwrap();
     passes.prove(&before, &after).unwrap_or_else(|e| panic!("{}: {e}", case.display()));
     let mut out = format!("// before: {}\n// after:  {}\n", facts(&before), facts(&after));
     let (before, after) = (before.to_text(), after.to_text());

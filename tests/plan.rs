@@ -7,7 +7,6 @@ use crate::support::models::{models, open};
 use crate::support::{Bench, is_thorough, one_in, snapshot};
 use lmsc_plan::bound::{Certificate, certify};
 use lmsc_plan::instance::Instance;
-use lmsc_plan::planners::PLANNERS;
 use serde_json::Value;
 
 const RESNET: &str = "--instance testdata/instances/dag_resnet50_224_b64.json";
@@ -350,8 +349,8 @@ fn the_same_question_has_the_same_answer_from_every_command() {
         (outcome.code, serde_json::from_slice::<Value>(&outcome.stdout).unwrap_or_default())
     };
     // The graph's planner TFLMS has no plan of a problem, so that `plan` does not make it.
-    let planners: Vec<_> =
-        PLANNERS.iter().map(|planner| planner.name).filter(|&name| name != "tflms").collect();
+    let of_problems = lmsc_papers::ALL.iter().filter_map(|planner| planner.of_problems());
+    let planners: Vec<_> = of_problems.map(|planner| planner.name).collect();
     let is_small = |path: &PathBuf| std::fs::metadata(path).unwrap().len() < LARGEST;
     let (mut plans, mut refusals, mut turn) = (0, BTreeMap::new(), 0);
     for path in models().into_iter().filter(is_small).step_by(one_in()) {

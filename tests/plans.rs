@@ -8,13 +8,14 @@ use crate::support::{is_thorough, one_in};
 use lmsc_ir::{Bytes, Graph, NodeId, Phases, equiv};
 use lmsc_onnx::file::encode_to;
 use lmsc_onnx::{Model, SwapForm};
-use lmsc_passes::{PassCx, PassError, Pipeline, apply, bridge, observe, question};
+use lmsc_passes::{MachineModel, PassCx, PassError, Pipeline, PlanRequest, apply, bridge, observe, question};
 use lmsc_plan::bridge::{Bridge, Terms};
 use lmsc_plan::cost::Cost;
 use lmsc_plan::planners::ours::swap_only;
 use lmsc_plan::planners::{self, Granularity, Plan, Request};
 use lmsc_plan::problem::Link;
 use lmsc_plan::schedule::{self, Room};
+use lmsc_plan::service::Space;
 use lmsc_plan::{Execution, Floors, MemoryTimeline, service};
 
 /// A time for every node: one nanosecond a byte that it touches.
@@ -59,7 +60,7 @@ fn every_model_runs_as_planned() {
             let effort = if planner == "swap-only" { 1 } else { 100 };
             let request =
                 Request { granularity: Granularity::Whole, effort, ..Request::new(&bridge.problem, budget) };
-            match planners::planner(planner).unwrap().plan(&request) {
+            match lmsc_papers::planner(planner).unwrap().plan(&request) {
                 Ok(plan) => plans.push((budget, plan)),
                 // TFLMS swaps only results of the forward phase, which is not always enough.
                 Err(_) if planner == "tflms-best" => {}
@@ -113,17 +114,20 @@ fn a_graph_that_tflms_rewrote_carries_out_a_valid_plan() {
         let before = Pipeline::parse("hoist-shapes,reorder").unwrap();
         let peak = MemoryTimeline::of(&graph).peak().0;
         for share in [95, 80, 65] {
-            let cx = PassCx { budget: Some(Bytes(peak * share / 100)), ..PassCx::default() };
+            let cx = PassCx {
+                question: PlanRequest { budget: Some(Bytes(peak * share / 100)), ..PlanRequest::default() },
+                ..PassCx::default()
+            };
             before.run(&mut graph, &cx).unwrap();
             let bridge = bridge(&graph, &cx).unwrap();
             let mut rewritten = graph.clone();
-            let swap = Pipeline::parse("swap").unwrap();
+            let swap = Pipeline::parse_with("swap", &lmsc_papers::passes()).unwrap();
             if swap.run(&mut rewritten, &cx).is_err() {
                 continue;
             }
             let planned = observe(&graph, &rewritten, &bridge, &cx).unwrap();
             let lmsc_plan::planners::Plan { problem, schedule, .. } = &planned.plan;
-            let held = schedule::check(problem, schedule, cx.budget.unwrap().0);
+            let held = schedule::check(problem, schedule, cx.question.budget.unwrap().0);
             let held = held.unwrap_or_else(|flaw| panic!("{}, {share} %: {flaw}", path.display()));
             assert_eq!(held, planned.peak, "{}, {share} %", path.display());
             copies += schedule.steps.len() - problem.ops.len();
@@ -144,22 +148,40 @@ fn every_budget_from_the_floor_on_has_a_plan() {
         let name = path.display();
         let run = |planner: &str, ranges: bool, budget: u64| {
             let (budget, effort) = (Some(Bytes(budget)), Some(0));
-            let cx =
-                PassCx { planner: planners::planner(planner), ranges, budget, effort, ..PassCx::default() };
+            let cx = PassCx {
+                question: PlanRequest {
+                    planner: lmsc_papers::ALL.named(planner),
+                    ranges,
+                    budget,
+                    effort,
+                    ..PlanRequest::default()
+                },
+                ..PassCx::default()
+            };
             // Without `place`.
-            let passes = Pipeline::of_planner(planner).first(3);
+            let passes = lmsc_papers::pipeline(planner).first(3);
             passes.run(&mut graph.clone(), &cx).map(drop)
         };
         let before = Pipeline::parse("hoist-shapes,reorder").unwrap();
-        let nothing = PassCx { budget: Some(Bytes::ZERO), ..PassCx::default() };
+        let nothing = PassCx {
+            question: PlanRequest { budget: Some(Bytes::ZERO), ..PlanRequest::default() },
+            ..PassCx::default()
+        };
         let seen_by = |planner| {
-            let (cx, mut graph) = (PassCx { planner, ..nothing.clone() }, graph.clone());
+            let (cx, mut graph) = (
+                PassCx { question: PlanRequest { planner, ..nothing.question.clone() }, ..nothing.clone() },
+                graph.clone(),
+            );
             before.run(&mut graph, &cx).unwrap();
             // Without a budget small tensors stay.
-            let coarse = bridge(&graph, &PassCx { budget: None, ..cx.clone() }).unwrap();
+            let coarse = bridge(
+                &graph,
+                &PassCx { question: PlanRequest { budget: None, ..cx.question.clone() }, ..cx.clone() },
+            )
+            .unwrap();
             [bridge(&graph, &cx).unwrap().problem, coarse.problem]
         };
-        let (first, asked) = (seen_by(None), seen_by(planners::planner("auto")));
+        let (first, asked) = (seen_by(None), seen_by(lmsc_papers::ALL.named("auto")));
         assert!(asked[0].floor().1 <= first[0].floor().1, "{name}");
         lower += usize::from(asked[1].floor().1 < first[1].floor().1);
         let floors = Floors::of(&asked[0]);
@@ -206,12 +228,15 @@ fn floors_and_peaks_hold_with_addresses() {
         let (model, dims) = open(&path);
         let (graph, name) = (import(&model, &dims), path.display());
         let asked = |planner: &str, ranges: bool, budget: Option<u64>| PassCx {
-            planner: planners::planner(planner),
-            ranges,
-            budget: budget.map(Bytes),
-            effort: Some(1),
-            addresses: true,
-            target: Some(host.clone()),
+            question: PlanRequest {
+                planner: lmsc_papers::ALL.named(planner),
+                ranges,
+                budget: budget.map(Bytes),
+                effort: Some(1),
+                space: Space::Arena,
+                ..PlanRequest::default()
+            },
+            machine: MachineModel { target: Some(host.clone()), ..MachineModel::default() },
             ..PassCx::default()
         };
         let problem = |cx: &PassCx| {
@@ -227,7 +252,7 @@ fn floors_and_peaks_hold_with_addresses() {
         let peak = service::peak(&question(&whole, auto, Bytes::ZERO, &all));
         let run = |planner: &str, ranges: bool, budget: u64| {
             let cx = asked(planner, ranges, Some(budget));
-            let passes = Pipeline::of_planner(planner);
+            let passes = lmsc_papers::pipeline(planner);
             let ran = passes.run(&mut graph.clone(), &cx);
             ran.unwrap_or_else(|why| panic!("{name}, {planner}, {budget}: {why}"))
         };

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use lmsc_ir::rng::{Rng, Source};
 use lmsc_ir::{Bytes, Def, Graph, Storages, Type, ValueId};
 use lmsc_onnx::{Stated, carried, settle};
-use lmsc_passes::{Lowering, PassCx, Pipeline, lower};
+use lmsc_passes::{Lowering, PassCx, PlanRequest, lower};
 use lmsc_runtime::Rehearsal;
 use lmsc_testing::{Size, training_graph};
 
@@ -110,11 +110,14 @@ fn any_value_is_the_next_one_of_any_input() {
         let peak = PassCx::default().memory(&kept).peak();
         for planner in ["auto", "memonger"] {
             let cx = PassCx {
-                budget: Some(Bytes(peak.0 / 4 * 3)),
-                planner: lmsc_plan::planners::planner(planner),
+                question: PlanRequest {
+                    budget: Some(Bytes(peak.0 / 4 * 3)),
+                    planner: lmsc_papers::ALL.named(planner),
+                    ..PlanRequest::default()
+                },
                 ..PassCx::default()
             };
-            let passes = Pipeline::of_planner(planner);
+            let passes = lmsc_papers::pipeline(planner);
             let mut rewritten = kept.clone();
             if passes.run(&mut rewritten, &cx).is_err() {
                 continue;

@@ -8,9 +8,9 @@ use crate::plot::{Curve, Plot};
 use crate::table::{Table, mean, number, percent_above};
 use crate::work::{self, Found, Scale, Way, each};
 use lmsc_ir::program::GateEffect;
-use lmsc_plan::env::Env;
-use lmsc_plan::planners::dqn::{Episode, Learning, Weights};
-use lmsc_plan::planners::{Plan, Request};
+use lmsc_papers::dqn::{Learning, Weights};
+use lmsc_papers::env::Env;
+use lmsc_plan::planners::{Episode, Plan, Request};
 use lmsc_plan::problem::Problem;
 use lmsc_plan::schedule::{Noise, Replay, Room, check_however_long, edges};
 
@@ -125,7 +125,7 @@ fn plan(
     let watch = |episode: &Episode| {
         let mut seen = seen.lock().expect("nobody panics with it");
         seen.0.push(episode.best_nanos);
-        seen.1 = Some(episode.weights.clone());
+        seen.1 = Weights::new(episode.weights.to_vec());
     };
     let episodes = if begin.is_some() { EPISODES_TUNED } else { EPISODES };
     // The effort scales the episodes, too.

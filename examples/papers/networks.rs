@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use lmsc_ir::program::{GateEffect, Gates};
 use lmsc_ir::rng::{Rng, Source};
 use lmsc_ir::{Bytes, Graph, NodeId, ValueId};
-use lmsc_passes::{Lowering, PassCx, bridge, lower};
+use lmsc_passes::{Lowering, MachineModel, PassCx, bridge, lower};
 use lmsc_plan::Target;
 use lmsc_plan::problem::Problem;
 
@@ -77,7 +77,10 @@ pub(crate) fn stochastic_depth(graph: &Graph, target: &Target, steps: usize) -> 
     let count = crate::stochastic::layers(graph).len();
     let survival = |layer: usize| 1.0 - 0.5 * (layer + 1) as f32 / count as f32;
     let graph = work::prepared(stochastic(graph, survival), target);
-    let cx = PassCx { target: Some(target.clone()), ..PassCx::default() };
+    let cx = PassCx {
+        machine: MachineModel { target: Some(target.clone()), ..MachineModel::default() },
+        ..PassCx::default()
+    };
     let bridge = bridge(&graph, &cx).expect("the models have no swaps");
     let how = Lowering { arena: None, workspace: &|_| Bytes::ZERO };
     let program = lower(&graph, &how).expect("the models run");

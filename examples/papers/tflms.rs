@@ -1,9 +1,9 @@
 //! TFLMS Table 3 and Figures 6 to 9: the largest batch, and the effect of its parameters.
 
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{PassCx, Pipeline};
+use lmsc_papers::tflms::{Params, Strategy};
+use lmsc_passes::{MachineModel, PassCx, Pipeline, PlanRequest};
 use lmsc_plan::cost::Cost;
-use lmsc_plan::tflms::{Params, Strategy};
 use lmsc_plan::{Execution, Target};
 
 use crate::Page;
@@ -47,14 +47,17 @@ fn step(graph: &Graph, target: &Target, params: Option<&Params>) -> Step {
     let mut graph = graph.clone();
     let budget = Some(target.device_bytes);
     let cx = PassCx {
-        budget,
-        target: Some(target.clone()),
-        planner_options: params.map(Into::into).unwrap_or_default(),
+        question: PlanRequest {
+            budget,
+            planner_options: params.map(Into::into).unwrap_or_default(),
+            ..PlanRequest::default()
+        },
+        machine: MachineModel { target: Some(target.clone()), ..MachineModel::default() },
         ..PassCx::default()
     };
     let (mut tensors, mut copies) = (0, 0);
     if params.is_some() {
-        let swap = Pipeline::parse("swap").unwrap();
+        let swap = Pipeline::parse_with("swap", &lmsc_papers::passes()).unwrap();
         let ran = swap.run(&mut graph, &cx).expect("fixed parameters are taken");
         let swaps = &ran[0].outcome.swaps;
         tensors = swaps.len();
@@ -68,13 +71,20 @@ fn step(graph: &Graph, target: &Target, params: Option<&Params>) -> Step {
 
 /// Whether TFLMS's planner finds parameters that hold the budget.
 fn tuned(graph: &Graph, target: &Target) -> bool {
-    let cx = PassCx { budget: Some(target.device_bytes), target: Some(target.clone()), ..PassCx::default() };
-    let swap = Pipeline::parse("swap").unwrap();
+    let cx = PassCx {
+        question: PlanRequest { budget: Some(target.device_bytes), ..PlanRequest::default() },
+        machine: MachineModel { target: Some(target.clone()), ..MachineModel::default() },
+        ..PassCx::default()
+    };
+    let swap = Pipeline::parse_with("swap", &lmsc_papers::passes()).unwrap();
     swap.run(&mut graph.clone(), &cx).is_ok()
 }
 
 fn planned(graph: &Graph, target: &Target) -> bool {
-    let cx = PassCx { target: Some(target.clone()), ..PassCx::default() };
+    let cx = PassCx {
+        machine: MachineModel { target: Some(target.clone()), ..MachineModel::default() },
+        ..PassCx::default()
+    };
     let problem = lmsc_passes::bridge(graph, &cx).expect("the models have no swaps").problem;
     problem.floor().1 <= target.device_bytes.0
 }
@@ -252,7 +262,10 @@ fn figure(
             let n_tensors = (setting.share < 100).then_some(all * setting.share / 100);
             step(&graph, target, Some(&Params { n_tensors, ..(setting.params)() }))
         };
-        let cx = PassCx { target: Some(target.clone()), ..PassCx::default() };
+        let cx = PassCx {
+            machine: MachineModel { target: Some(target.clone()), ..MachineModel::default() },
+            ..PassCx::default()
+        };
         let problem = lmsc_passes::bridge(&graph, &cx).expect("the models have no swaps").problem;
         let ours = [Way::OPTIMAL, Way::AUTO].map(|way| way.find(&problem, budget, scale));
         let fits = problem.floor().1 <= budget;

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lmsc::Binding;
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{PassCx, Pipeline, bridge};
+use lmsc_papers::dqn::{self, Learning};
+use lmsc_passes::{MachineModel, PassCx, Pipeline, PlanRequest, bridge};
 use lmsc_plan::instance::Instance;
-use lmsc_plan::planners::dqn::{self, Learning};
-use lmsc_plan::planners::{self, Granularity, Parameters, Plan, Request, Scheduler};
+use lmsc_plan::planners::{Granularity, Plan, Request, Scheduler};
 use lmsc_plan::problem::{Duplex, Problem};
 use lmsc_plan::{Target, bound, schedule};
 
@@ -57,7 +57,13 @@ pub(crate) fn graph(model: &str, dims: &[(&str, u64)]) -> Graph {
 
 /// The graph after the passes that come before a planner, with nodes where they hold the least memory.
 pub(crate) fn prepared(graph: Graph, target: &Target) -> Graph {
-    passed(graph, &PassCx { target: Some(target.clone()), ..PassCx::default() })
+    passed(
+        graph,
+        &PassCx {
+            machine: MachineModel { target: Some(target.clone()), ..MachineModel::default() },
+            ..PassCx::default()
+        },
+    )
 }
 
 fn passed(mut graph: Graph, cx: &PassCx) -> Graph {
@@ -73,7 +79,10 @@ pub(crate) fn model(model: &str, dims: &[(&str, u64)], target: &Target) -> Probl
 
 /// The planning problem of a graph.
 pub(crate) fn of_graph(graph: Graph, target: &Target) -> Problem {
-    let cx = PassCx { target: Some(target.clone()), ..PassCx::default() };
+    let cx = PassCx {
+        machine: MachineModel { target: Some(target.clone()), ..MachineModel::default() },
+        ..PassCx::default()
+    };
     bridge(&prepared(graph, target), &cx).expect("the models have no swaps").problem
 }
 
@@ -171,10 +180,13 @@ impl Way {
     /// The problem of a graph, in the order in which the planner is asked within the budget.
     pub(crate) fn problem(&self, graph: &Graph, target: &Target, budget: u64) -> Problem {
         let cx = PassCx {
-            target: Some(target.clone()),
-            planner: planners::planner(self.planner),
-            ranges: self.granularity == Granularity::Ranges,
-            budget: Some(Bytes(budget)),
+            question: PlanRequest {
+                planner: lmsc_papers::ALL.named(self.planner),
+                ranges: self.granularity == Granularity::Ranges,
+                budget: Some(Bytes(budget)),
+                ..PlanRequest::default()
+            },
+            machine: MachineModel { target: Some(target.clone()), ..MachineModel::default() },
             ..PassCx::default()
         };
         bridge(&passed(graph.clone(), &cx), &cx).expect("the models have no swaps").problem
@@ -219,9 +231,11 @@ impl Way {
         let request = Request { effort: scale.effort(), ..self.request(problem, budget) };
         let plan = match self.planner {
             "random" => dqn::at_random(&request, &learning).ok()?,
+            "dqn" => dqn::plan(&request, &learning).ok()?,
             name => {
-                let planner = planners::planner(name).expect("the experiments name planners that are there");
-                planner.with(Parameters { learning, ..Parameters::default() }).plan(&request).ok()?
+                let planner =
+                    lmsc_papers::planner(name).expect("the experiments name planners that are there");
+                planner.plan(&request).ok()?
             }
         };
         schedule::check(&plan.problem, &plan.schedule, budget)

@@ -13,7 +13,7 @@ use lmsc_plan::planners::Plan;
 use lmsc_plan::problem::TensorId;
 use lmsc_plan::schedule::{Edge, Instruction, PieceId};
 
-use crate::rewrite::{Way, add_again, add_copy, add_join, order_what_computes};
+use crate::rewrite::{CopyWay, add_again, add_copy, add_join, order_what_computes};
 
 /// The plan does not belong to the graph to which it is applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -412,7 +412,7 @@ impl<'a> Writer<'a> {
             .map(|(&begin, &(_, piece))| (elements(self.source, root, begin), piece))
             .collect();
         let base = presence.root.filter(|_| !all);
-        let (node, whole) = add_join(self.graph, root, base, &pieces, Way::In);
+        let (node, whole) = add_join(self.graph, root, base, &pieces, CopyWay::In);
         if let Some((&begin, &(_, piece))) = returned.first_key_value()
             && let Place::DeviceAt(address) = self.graph.value(piece).place
         {
@@ -449,7 +449,7 @@ impl<'a> Writer<'a> {
         };
         let is_whole = bytes.is_none();
         let range = bytes.map(|b| elements(self.source, root, b.start)..elements(self.source, root, b.end));
-        let (node, host) = add_copy(self.graph, Way::Out, latest, root, range);
+        let (node, host) = add_copy(self.graph, CopyWay::Out, latest, root, range);
         self.hosts[piece] = Some(host);
         // The piece may be copied in again afterwards, to be read.
         if self.ends_on_host(piece) && self.last_out[piece] == Some(self.step) {
@@ -470,7 +470,7 @@ impl<'a> Writer<'a> {
         let is_given = host == root;
         let range = bytes.clone().filter(|_| is_given);
         let range = range.map(|b| elements(self.source, root, b.start)..elements(self.source, root, b.end));
-        let (node, copy) = add_copy(self.graph, Way::In, host, root, range);
+        let (node, copy) = add_copy(self.graph, CopyWay::In, host, root, range);
         let begin = bytes.as_ref().map_or(0, |bytes| bytes.start);
         self.graph.set_place(copy, self.addresses.place(Some(self.step), tensor, begin));
         let presence = &mut self.presences[tensor];
@@ -554,7 +554,7 @@ impl<'a> Writer<'a> {
             let Some(pieces) = pieces.filter(|_| all) else {
                 return self.mismatch("is the last, and of a variable only some ranges were copied back");
             };
-            let (node, whole) = add_join(self.graph, root, None, &pieces, Way::Out);
+            let (node, whole) = add_join(self.graph, root, None, &pieces, CopyWay::Out);
             self.graph.add_update(node, Update { variable: root, result: Some(0) });
             self.order.push(node);
             joined[tensor] = Some(whole);

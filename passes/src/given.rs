@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use lmsc_ir::{Advice, Bytes, Graph, Message, NodeId, verify};
-use lmsc_plan::planners::{FOREIGN, Planner, planner};
+use lmsc_plan::planners::{FOREIGN, Planner};
 use lmsc_plan::saved::{Durations, Head, Saved, SavedError};
-use lmsc_plan::service::{Question, Space};
+use lmsc_plan::service::Question;
 
-use crate::{NotGiven, Outcome, PassCx, PassError};
+use crate::{AnyPlanner, NotGiven, Outcome, PassCx, PassError, PlanRequest, Planners};
 
 /// A saved plan, or a schedule, whose header was parsed. The plan is checked against the graph when it is carried out.
 #[derive(Clone, Debug)]
@@ -31,31 +31,30 @@ pub struct GivenOrder {
 }
 
 impl GivenPlan {
-    /// The plan, or that of the schedule, in the text of a file of this name.
+    /// The plan, or that of the schedule, in the text of a file of this name. Its planner is one of `planners`, if they have it.
     ///
     /// # Errors
     /// [`PassError::Given`] if the text is neither.
-    pub fn new(name: String, text: String) -> Result<GivenPlan, PassError> {
+    pub fn new(name: String, text: String, planners: Planners) -> Result<GivenPlan, PassError> {
         let head = Head::parse(&text).map_err(|why| refused(&name, &why))?;
-        let planner = planner(&head.planner).unwrap_or(&FOREIGN);
+        let planner = planners.named(&head.planner).and_then(AnyPlanner::of_problems).unwrap_or(&FOREIGN);
         Ok(GivenPlan { name, head, planner, text })
     }
 
     /// The context for carrying the plan out: the plan's planner and its memory model (bytes, arena or pages), and
     /// its budget unless `cx` has one.
     pub fn applied(self, cx: PassCx) -> PassCx {
-        let pages = if let Space::Pages(page) = self.head.space { Some(Bytes(page)) } else { None };
         let order = GivenOrder { name: self.name.clone(), nodes: self.head.nodes.clone() };
-        PassCx {
+        let question = PlanRequest {
             order: (!order.nodes.is_empty()).then(|| order.into()),
-            planner: Some(self.planner),
-            budget: cx.budget.or(self.head.budget.map(Bytes)),
-            addresses: self.head.space == Space::Arena,
+            planner: Some(self.planner.into()),
+            budget: cx.question.budget.or(self.head.budget.map(Bytes)),
+            space: self.head.space,
             or_pages: false,
-            pages,
             given: Some(self.into()),
-            ..cx
-        }
+            ..cx.question
+        };
+        PassCx { question, ..cx }
     }
 
     /// The plan, if it answers `question`; with the times of the question's problem, or only if it was made for these.

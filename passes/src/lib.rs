@@ -40,10 +40,10 @@ mod observe;
 mod pipeline;
 mod place;
 mod plan;
+mod planner;
 mod remove_dead_nodes;
 mod reorder;
-mod rewrite;
-mod swap;
+pub mod rewrite;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -52,20 +52,22 @@ use std::sync::Arc;
 
 use lmsc_ir::{Bytes, Graph, Message, Node, NodeId, Phase};
 use lmsc_plan::cost::{Costs, Profile};
-use lmsc_plan::planners::{Planner, Scheduler};
+use lmsc_plan::planners::Scheduler;
 use lmsc_plan::saved::Saved;
 use lmsc_plan::schedule::Watch;
+use lmsc_plan::service::Space;
 use lmsc_plan::target::Kernels;
-use lmsc_plan::tflms::Scope;
-use lmsc_plan::{Cause, MemoryTimeline, Reach, Refusal, Target, pages};
+use lmsc_plan::{Cause, MemoryTimeline, Reach, Refusal, Scope, Target, pages};
 
 pub use apply::{Mismatch, apply};
 pub use given::{GivenOrder, GivenPlan};
 pub use lmsc_plan::planners::call::{CallOption, CallOptions, OptionValue};
 pub use lower::{LowerError, Lowering, lower};
 pub use observe::observe;
-pub use pipeline::{Observer, Pipeline, Ran, TFLMS, TFLMS_SUMMARY};
+pub use pipeline::{Observer, Pipeline, Ran};
+pub use place::extent;
 pub use plan::{bridge, carry_out, question, saved};
+pub use planner::{AnyPlanner, GraphPlanner, OURS, Planners};
 
 /// A named graph-to-graph transformation. Stateless: all options of a call come in [`PassCx`].
 pub trait Pass: Sync {
@@ -105,7 +107,7 @@ pub enum PassKind {
     Precision,
 }
 
-/// Every pass. The only registration point.
+/// The passes of this crate. The only registration point.
 pub static REGISTRY: &[&dyn Pass] = &[
     &fold_constants::FoldConstants,
     &merge_common_subexpressions::MergeCommonSubexpressions,
@@ -114,7 +116,6 @@ pub static REGISTRY: &[&dyn Pass] = &[
     &mixed_precision::MixedPrecision,
     &hoist_shapes::HoistShapes,
     &reorder::Reorder,
-    &swap::Swap,
     &place::GiveAddresses,
     &plan::Plan,
 ];
@@ -124,43 +125,40 @@ pub fn pass_named(name: &str) -> Option<&'static dyn Pass> {
     REGISTRY.iter().copied().find(|pass| pass.name() == name)
 }
 
+/// The passes of [`REGISTRY`] and `more`, in the order in which pipelines run them: these passes stand where planners do, before
+/// the one that gives addresses.
+pub fn with_passes(more: &[&'static dyn Pass]) -> Vec<&'static dyn Pass> {
+    let (before, after) = REGISTRY.split_at(REGISTRY.len() - AFTER_PLANNERS);
+    [before, more, after].concat()
+}
+
+/// The number of passes of [`REGISTRY`] after those of planners: `place`, and `plan`, which is a planner itself.
+const AFTER_PLANNERS: usize = 2;
+
 /// The bytes that nodes of a graph need while they run, besides their values.
 pub type Workspaces = fn(&Graph) -> BTreeMap<NodeId, Bytes>;
 
-/// The options of a call to the passes.
+/// The context of the passes of a call.
 #[derive(Clone, Debug, Default)]
 pub struct PassCx {
-    /// The device bytes that the step's values and workspaces may use, if there is a limit.
-    pub budget: Option<Bytes>,
-    /// The device bytes of the kernels' constants. The step may use the sum of these bytes and the budget.
-    pub constants: Bytes,
-    /// The host bytes that swapped tensors may occupy; without a value, those of the target.
-    pub host_budget: Option<Bytes>,
-    /// The planner that the pass `plan` calls; none for TFLMS, which is the pass `swap`.
-    pub planner: Option<&'static Planner>,
-    /// Whether the pass `plan` may copy ranges of a tensor separately.
-    pub ranges: bool,
-    /// How much the pass `plan` searches, in percent of the usual number of evaluations; 100 without a value.
-    pub effort: Option<u32>,
-    /// The algorithm that orders the copies which the planners of papers choose.
-    pub scheduler: Scheduler,
-    /// The options of the planner, as in `--planner 'window{bytes=1GiB}'`. The pass `swap` has the options of `tflms`, and takes
-    /// these unless it has its own.
-    pub planner_options: CallOptions,
-    /// Whether every storage and workspace gets an address, in an arena of the budget's size.
-    pub addresses: bool,
-    /// Whether memory may be mapped in pages instead, where addresses cost much time.
-    pub or_pages: bool,
-    /// The bytes of a page, for memory that is mapped in pages instead of an arena: the pass `plan` then counts
-    /// whole pages.
-    pub pages: Option<Bytes>,
-    /// Whether constants of the file stay on the device, for a runtime that folds copies of constants away.
-    pub weights_stay: bool,
-    /// Whether small tensors stay on the device for every budget, for a compiler that folds copies of them away.
-    pub small_stay: bool,
-    /// The machine for which the step is planned; without a value, [`DEFAULT_TARGET`].
+    /// The machine for which the step is planned.
+    pub machine: MachineModel,
+    /// The plan that is asked for.
+    pub question: PlanRequest,
+    /// The reader of the result.
+    pub consumer: Consumer,
+    /// Nodes of these scopes belong to the backward phase, regardless of the graph.
+    pub optimizer_scopes: Vec<Scope>,
+    /// The options that the call sets for the pass that runs; a [`Pipeline`] fills them in.
+    pub pass_options: CallOptions,
+}
+
+/// The machine for which a step is planned.
+#[derive(Clone, Debug, Default)]
+pub struct MachineModel {
+    /// Its description; without a value, [`DEFAULT_TARGET`].
     pub target: Option<Target>,
-    /// The costs that were measured on that machine, if there are any.
+    /// The costs that were measured on it, if there are any.
     pub profile: Option<Arc<Profile>>,
     /// The bytes that nodes need while they run, besides their values, where these are known exactly. They replace
     /// those of the target's model and of the profile.
@@ -168,14 +166,44 @@ pub struct PassCx {
     /// The least bytes that nodes need, where more bytes make them faster: a node that the profile has needs the
     /// profile's bytes, and at least these.
     pub least_workspaces: Option<Workspaces>,
-    /// The options that the call sets for the pass that runs; a [`Pipeline`] fills them in.
-    pub pass_options: CallOptions,
-    /// Nodes of these scopes belong to the backward phase, regardless of the graph.
-    pub optimizer_scopes: Vec<Scope>,
+}
+
+/// The plan that a call asks for.
+#[derive(Clone, Debug, Default)]
+pub struct PlanRequest {
+    /// The device bytes that the step's values and workspaces may use, if there is a limit.
+    pub budget: Option<Bytes>,
+    /// The device bytes of the kernels' constants. The step may use the sum of these bytes and the budget.
+    pub constants: Bytes,
+    /// The host bytes that swapped tensors may occupy; without a value, those of the target.
+    pub host_budget: Option<Bytes>,
+    /// The planner: one of problems, which the pass `plan` calls, or one of graphs, which is passes of its own.
+    pub planner: Option<AnyPlanner>,
+    /// The options of the planner, as in `--planner 'window{bytes=1GiB}'`.
+    pub planner_options: CallOptions,
+    /// Whether the pass `plan` may copy ranges of a tensor separately.
+    pub ranges: bool,
+    /// How much the pass `plan` searches, in percent of the usual number of evaluations; 100 without a value.
+    pub effort: Option<u32>,
+    /// The algorithm that orders the copies which the planners of papers choose.
+    pub scheduler: Scheduler,
+    /// How the plan keeps within the budget.
+    pub space: Space,
+    /// Whether memory may be mapped in pages instead of an arena, where addresses cost much time.
+    pub or_pages: bool,
     /// The order into which the pass `reorder` brings the nodes, instead of finding one.
     pub order: Option<Arc<GivenOrder>>,
     /// A plan that the pass `plan` carries out instead of calling the planner.
     pub given: Option<Arc<GivenPlan>>,
+}
+
+/// The reader of the result: a runtime or a compiler that reads the written file, and the caller of the passes.
+#[derive(Clone, Debug, Default)]
+pub struct Consumer {
+    /// Whether constants of the file stay on the device, for a runtime that folds copies of constants away.
+    pub weights_stay: bool,
+    /// Whether small tensors stay on the device for every budget, for a compiler that folds copies of them away.
+    pub small_stay: bool,
     /// Whether the pass `plan` returns the plan in its [`Outcome`], to be saved.
     pub keep_plan: bool,
     /// Reports the progress of the search of the pass `plan`, and may end the search.
@@ -185,13 +213,20 @@ pub struct PassCx {
 /// The target of plans where the user names none.
 pub const DEFAULT_TARGET: &str = "a100-pcie4";
 
-impl PassCx {
+impl MachineModel {
     /// The target of the plans; its link is the measured one where the profile has it.
     pub fn target(&self) -> Target {
         let default = || Target::built_in(DEFAULT_TARGET).expect("the default target is built in").clone();
         let mut target = self.target.clone().unwrap_or_else(default);
         target.link = self.profile.as_ref().and_then(|profile| profile.link).unwrap_or(target.link);
         target
+    }
+}
+
+impl PassCx {
+    /// The target of the plans.
+    pub fn target(&self) -> Target {
+        self.machine.target()
     }
 
     /// The alignment of every address, in bytes.
@@ -211,43 +246,49 @@ impl PassCx {
     /// The same context for an arena: everything gets an address, as the peak of a step assumes.
     #[must_use]
     pub fn in_arena(&self) -> PassCx {
-        PassCx { addresses: true, pages: None, ..self.clone() }
+        let mut cx = self.clone();
+        cx.question.space = Space::Arena;
+        cx
     }
 
     /// The sum of `bytes` and the constants of kernels.
     pub(crate) fn with_constants(&self, bytes: Bytes) -> Bytes {
-        Bytes(bytes.0.saturating_add(self.constants.0))
+        Bytes(bytes.0.saturating_add(self.question.constants.0))
     }
 
     /// The refusal of the planner's plan, with the constants of kernels added to its numbers and the kind of plan
     /// that the call requested.
-    pub(crate) fn refused(&self, refusal: Refusal, planner: &'static str) -> PassError {
-        let reach = Reach::of(planner, self.ranges);
+    pub fn refused(&self, refusal: Refusal, planner: &'static str) -> PassError {
+        let reach = Reach::of(planner, self.question.ranges);
         let is_reached = matches!(refusal.cause, Cause::Operator(_) | Cause::Resident);
-        let refusal = if is_reached && !self.addresses && self.pages.is_none() {
+        let refusal = if is_reached && self.question.space == Space::Counted {
             refusal.reached(reach)
         } else {
             // Plans with addresses or in pages need more memory.
             refusal
         };
-        PassError::Refused(Box::new(Refusal { asked: Some(reach), ..refusal.beside(self.constants) }))
+        PassError::Refused(Box::new(Refusal {
+            asked: Some(reach),
+            ..refusal.beside(self.question.constants)
+        }))
     }
 
     /// All device bytes that the step may use, constants of kernels included, if there is a limit.
     pub fn whole_budget(&self) -> Option<Bytes> {
-        self.budget.map(|budget| self.with_constants(budget))
+        self.question.budget.map(|budget| self.with_constants(budget))
     }
 
     /// The host bytes that swapped tensors may occupy.
     pub fn host_budget(&self) -> Bytes {
-        self.host_budget.unwrap_or_else(|| self.target().host_bytes)
+        self.question.host_budget.unwrap_or_else(|| self.target().host_bytes)
     }
 
     /// The cost of each node of the graph: measured where the profile has it, else from the target's model.
     pub fn costs(&self, graph: &Graph) -> Costs {
-        let costs = Costs::of(graph, &self.target(), self.profile.as_deref());
-        match (self.workspaces, self.least_workspaces) {
-            (Some(workspaces), Some(least)) if self.profile.is_some() => {
+        let MachineModel { ref profile, workspaces, least_workspaces, .. } = self.machine;
+        let costs = Costs::of(graph, &self.target(), profile.as_deref());
+        match (workspaces, least_workspaces) {
+            (Some(workspaces), Some(least)) if profile.is_some() => {
                 costs.with_least_workspaces(least(graph), &workspaces(graph))
             }
             (Some(workspaces), _) => costs.with_workspaces(workspaces(graph)),

@@ -8,14 +8,6 @@ use lmsc_plan::planners::call::{CallOptions, Parsed, calls, parsed};
 
 use crate::{Outcome, Pass, PassCx, PassError, PassKind, REGISTRY};
 
-/// The name of the planner that works on the graph itself, as the pass `swap`. All other planners belong to
-/// `lmsc-plan`, and the pass `plan` calls them.
-pub const TFLMS: &str = "tflms";
-
-/// Its description, like the [`Planner::summary`](lmsc_plan::planners::Planner::summary) of other planners.
-pub const TFLMS_SUMMARY: &str =
-    "swapping from the forward to the backward phase, by levels of the graph, with triggers (TFLMS)";
-
 /// Passes in the order in which they run, each with its options.
 ///
 /// ```
@@ -62,17 +54,20 @@ impl<'p> Pipeline<'p> {
         Pipeline::default()
     }
 
-    /// The pipeline of the main command with the planner of this name.
-    pub fn of_planner(planner: &str) -> Pipeline<'static> {
+    /// The pipeline of the main command with a planner of problems.
+    pub fn planned() -> Pipeline<'static> {
+        Pipeline::before_planning().then(Pipeline::parse("plan").expect("it is registered"))
+    }
+
+    /// The passes of the main command before those of any planner.
+    pub fn before_planning() -> Pipeline<'static> {
         // `hoist-shapes` first, so that a late shape query does not look like a use of the tensor; then `reorder`,
         // which shortens live ranges and costs nothing; then the planner, with the live ranges that are left.
-        let passes =
-            if planner == TFLMS { "hoist-shapes,reorder,swap,place" } else { "hoist-shapes,reorder,plan" };
-        Pipeline::parse(passes).expect("they are registered")
+        Pipeline::parse("hoist-shapes,reorder").expect("they are registered")
     }
 
     /// The registered passes that the text names, separated by commas, each with its options in braces if it has
-    /// any: for example `hoist-shapes,swap` and `expand-training-ops{optimizers=false}`.
+    /// any: for example `hoist-shapes,plan` and `expand-training-ops{optimizers=false}`.
     ///
     /// # Errors
     /// [`PassError::Call`] for an unknown pass or option, and for a value that the option does not take.
@@ -220,12 +215,12 @@ mod tests {
     #[test]
     fn wrong_calls_say_what_is_wrong() {
         let wrong = |text: &str| Pipeline::parse(text).unwrap_err().to_string();
-        assert!(wrong("swop").starts_with("there is no pass `swop`; did you mean `swap`?"));
-        for text in ["swap{", "swap{x}", "swap{}", "swap{x=1"] {
+        assert!(wrong("plam").starts_with("there is no pass `plam`; did you mean `plan`?"));
+        for text in ["plan{", "plan{x}", "plan{}", "plan{x=1"] {
             assert!(wrong(text).starts_with(&format!("`{text}` is not of the form")), "{}", wrong(text));
         }
         assert!(wrong("reorder{x=1}").starts_with("pass reorder has no option `x`; it has none"));
-        assert!(wrong("swap{n-tensor=1}").ends_with("did you mean `n-tensors`?"));
+        assert!(wrong("fold-constants{limits=1B}").ends_with("did you mean `limit`?"));
         let expand = |option: &str| wrong(&format!("expand-training-ops{{{option}}}"));
         assert!(
             expand("optimisers=false").ends_with("has no option `optimisers`; did you mean `optimizers`?")

@@ -7,10 +7,11 @@ use cranelift_entity::SecondaryMap;
 use lmsc_ir::program::Spans;
 use lmsc_ir::{Bytes, Graph, NodeId, Place, StorageId, Storages, Workspace, joined_elements, reaches};
 use lmsc_plan::offsets::{Buffer, Effort, pack, place};
+use lmsc_plan::service::Space;
 use lmsc_plan::{Cause, MemoryTimeline, Refusal};
 
 use crate::rewrite::order_what_computes;
-use crate::{Outcome, Pass, PassCx, PassError, TFLMS};
+use crate::{AnyPlanner, Outcome, Pass, PassCx, PassError};
 
 /// Gives everything an address, in an arena of the budget's size.
 ///
@@ -29,7 +30,9 @@ impl Pass for GiveAddresses {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
-        let Some(budget) = cx.budget.filter(|_| cx.addresses && !graph.has_addresses()) else {
+        let Some(budget) =
+            cx.question.budget.filter(|_| cx.question.space == Space::Arena && !graph.has_addresses())
+        else {
             return Ok(Outcome::default());
         };
         // With fixed parameters of TFLMS the peak may exceed the budget for all addresses.
@@ -42,13 +45,19 @@ impl Pass for GiveAddresses {
         if needed > budget {
             let refusal = Refusal::new(Cause::Arena, budget, Some(needed))
                 .with_help("plan with --addresses off, which counts bytes");
-            return Err(cx.refused(refusal, cx.planner.map_or(TFLMS, |planner| planner.name)));
+            return Err(cx.refused(refusal, cx.question.planner.map_or("none", AnyPlanner::name)));
         }
         placement.write(graph, &storages);
         let spare = Bytes(budget.0 - needed.0);
         let remarks = vec![format!("addresses up to {needed}, {spare} to spare")];
         Ok(Outcome { changed: true, remarks, ..Outcome::default() })
     }
+}
+
+/// The size of the arena for the graph, by a short search for addresses within the budget.
+pub fn extent(graph: &Graph, budget: Bytes, cx: &PassCx) -> Bytes {
+    let storages = Storages::of(graph);
+    Placement::of(graph, &storages, &cx.workspace(graph), cx.alignment(), Some(budget)).extent()
 }
 
 /// How much is searched for the smallest arena, in percent of the search of `lmsc offsets`.

@@ -9,7 +9,7 @@ use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
 use lmsc_plan::{Cause, MemoryTimeline, Refusal};
 
 use crate::apply::apply;
-use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
+use crate::{AnyPlanner, KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
 
 /// The graph as planners see it, with the costs of the target and its profile.
 ///
@@ -25,13 +25,13 @@ pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
         bridge.map_err(|why| PassError::Call(why.message()))
     };
     let terms = Terms::new(cx.target().link.for_planning(), MemoryTimeline::of(graph).peak());
-    let terms = Terms { weights_stay: cx.weights_stay, ..terms };
+    let terms = Terms { weights_stay: cx.consumer.weights_stay, ..terms };
     let coarse = with(&terms)?;
     let has_small = || coarse.stays.values().any(|stays| *stays == Some(Stays::Small));
     let auto = planner("auto").expect("it is registered");
     let least = |budget| service::least(&question(&coarse.problem, auto, budget, cx));
-    match cx.budget {
-        Some(budget) if !cx.small_stay && has_small() && budget.0 / 9 < least(budget) / 8 => {
+    match cx.question.budget {
+        Some(budget) if !cx.consumer.small_stay && has_small() && budget.0 / 9 < least(budget) / 8 => {
             with(&Terms { smallest: Bytes::ZERO, ..terms })
         }
         _ => Ok(coarse),
@@ -50,25 +50,21 @@ pub fn question<'a>(
     budget: Bytes,
     cx: &'a PassCx,
 ) -> Question<'a> {
-    let space = match cx.pages {
-        Some(page) => Space::Pages(page.0),
-        None if cx.addresses => Space::Arena,
-        None => Space::Counted,
-    };
+    let space = cx.question.space;
     // With few pages, rounding up to whole pages would waste too much of the budget.
-    let page = cx.page().filter(|page| cx.or_pages && budget.0 / page.0 >= LEAST_PAGES);
+    let page = cx.page().filter(|page| cx.question.or_pages && budget.0 / page.0 >= LEAST_PAGES);
     let or_pages = page.filter(|_| space == Space::Arena).map(|page| page.0);
     let request = Request {
-        granularity: if cx.ranges { Granularity::Ranges } else { Granularity::Whole },
+        granularity: if cx.question.ranges { Granularity::Ranges } else { Granularity::Whole },
         recompute: true,
-        effort: cx.effort.unwrap_or(100),
-        scheduler: cx.scheduler,
+        effort: cx.question.effort.unwrap_or(100),
+        scheduler: cx.question.scheduler,
         alignment: cx.alignment().0,
-        watch: cx.watch.as_deref(),
+        watch: cx.consumer.watch.as_deref(),
         ..Request::new(problem, budget.0)
     };
-    let or_as_it_is = cx.or_pages && space == Space::Arena;
-    let parameters = Parameters::of(planner, &cx.planner_options);
+    let or_as_it_is = cx.question.or_pages && space == Space::Arena;
+    let parameters = Parameters::of(&cx.question.planner_options);
     Question { planner, parameters, request, space, or_pages, or_as_it_is, host_bytes: cx.host_budget().0 }
 }
 
@@ -86,21 +82,22 @@ impl Pass for Plan {
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
         let call = |what: &str| PassError::Call(what.into());
-        let planner = cx.planner.ok_or_else(|| {
+        let planner = cx.question.planner.and_then(AnyPlanner::of_problems).ok_or_else(|| {
             call("the pass `plan` needs a planner; give one, for example --planner swap-only")
         })?;
         let budget = cx
+            .question
             .budget
             .ok_or_else(|| call("the pass `plan` needs a budget; give one, for example --budget 16GiB"))?;
         let fits = cx.memory(graph).peak() <= budget;
         let is_rewritten =
             |&node: &NodeId| graph.node(node).op.is_swap() || graph.node(node).recomputes.is_some();
-        let may_be_left = !cx.addresses && cx.pages.is_none() || graph.has_addresses();
+        let may_be_left = cx.question.space == Space::Counted || graph.has_addresses();
         let is_planned = graph.order().iter().any(is_rewritten);
-        if let Some(given) = &cx.given {
+        if let Some(given) = &cx.question.given {
             let bridge = bridge(graph, cx)?;
             let question = question(&bridge.problem, planner, budget, cx);
-            cx.order.as_ref().map_or(Ok(()), |order| order.check(graph))?;
+            cx.question.order.as_ref().map_or(Ok(()), |order| order.check(graph))?;
             let Saved { planned, saved_nanos, .. } = given.answer(&question, Durations::Anew)?;
             let outcome = carry_out(graph, &bridge, &question, &planned, cx);
             let mut outcome = given.carried_out(outcome)?;
@@ -140,14 +137,18 @@ fn unmoved(
     budget: Bytes,
     cx: &PassCx,
 ) -> Result<Outcome, PassError> {
-    if !cx.keep_plan {
-        return Ok(Outcome { pages: cx.pages, ..Outcome::default() });
+    let pages = match cx.question.space {
+        Space::Pages(page) => Some(Bytes(page)),
+        Space::Counted | Space::Arena => None,
+    };
+    if !cx.consumer.keep_plan {
+        return Ok(Outcome { pages, ..Outcome::default() });
     }
     let bridge = bridge(graph, cx)?;
     let question = question(&bridge.problem, planner, budget, cx);
     let planned = service::nothing_moves(&question);
     let plan = planned.map(|planned| Box::new(saved(graph, &bridge, &question, planned, cx)));
-    Ok(Outcome { plan, pages: cx.pages, ..Outcome::default() })
+    Ok(Outcome { plan, pages, ..Outcome::default() })
 }
 
 /// The plan for the problem of the graph and its question, ready to be written to a file.
@@ -178,7 +179,8 @@ pub fn carry_out(
     let budget = Bytes(question.request.budget);
     let phases = Phases::of(graph, |node| cx.scope(node));
     let mut outcome = outcome_of(graph, bridge, question.planner, plan, &phases);
-    outcome.plan = cx.keep_plan.then(|| Box::new(saved(graph, bridge, question, planned.clone(), cx)));
+    outcome.plan =
+        cx.consumer.keep_plan.then(|| Box::new(saved(graph, bridge, question, planned.clone(), cx)));
     apply(graph, bridge, plan, edges, spots).map_err(|e| ours(e.to_string()))?;
     let peak = cx.memory(graph).peak();
     if peak > budget {

@@ -2,7 +2,7 @@ use lmsc_ir::{Bytes, Graph, NodeId};
 use lmsc_plan::problem::Problem;
 use lmsc_plan::{order, service};
 
-use crate::{Outcome, Pass, PassCx, PassError, bridge, question};
+use crate::{AnyPlanner, Outcome, Pass, PassCx, PassError, bridge, question};
 
 /// Moves nodes that free memory forward and nodes that bring memory back, where the budget is below the peak.
 ///
@@ -26,11 +26,11 @@ impl Pass for Reorder {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
-        if let Some(order) = &cx.order {
+        if let Some(order) = &cx.question.order {
             return order.reorder(graph);
         }
         let costs = cx.costs(graph);
-        let mut orders = order::with_less_memory(graph, cx.budget, |node| costs.cost(node));
+        let mut orders = order::with_less_memory(graph, cx.question.budget, |node| costs.cost(node));
         // Without other orders there is no reason to move anything.
         let waiting = (orders.len() > 1).then(|| order::updates_waiting(graph)).flatten();
         let waiting =
@@ -50,7 +50,8 @@ impl Pass for Reorder {
 /// The index of the order with the smallest estimate of the planner's time; of equals, the first. If swapping alone
 /// fits none of them, the index of the order with the smallest memory floor.
 fn fastest(graph: &Graph, orders: &[Vec<NodeId>], cx: &PassCx) -> usize {
-    let (Some(budget), Some(planner)) = (cx.budget, cx.planner) else { return 0 };
+    let planner = cx.question.planner.and_then(AnyPlanner::of_problems);
+    let (Some(budget), Some(planner)) = (cx.question.budget, planner) else { return 0 };
     let Some(estimate) = planner.glance else { return 0 };
     if orders.len() == 1 || graph.order().len() > MOST_NODES {
         return 0;
@@ -88,6 +89,7 @@ mod tests {
     use lmsc_plan::planners;
 
     use super::*;
+    use crate::PlanRequest;
 
     /// `dy` can be freed only after `bias` and `sum` have read it; while it is live, `wide` needs 6 KiB.
     const STEP: &str = "g (float[4,64] x) => (float[4] b, float[4] s, float[4,64] z) {
@@ -102,8 +104,11 @@ mod tests {
 
     fn order(planner: &str, budget: Option<u64>) -> Vec<String> {
         let mut graph = Graph::parse(STEP).unwrap();
-        let planner = planners::planner(planner);
-        let cx = PassCx { planner, budget: budget.map(Bytes), ..PassCx::default() };
+        let planner = planners::planner(planner).map(AnyPlanner::from);
+        let cx = PassCx {
+            question: PlanRequest { planner, budget: budget.map(Bytes), ..PlanRequest::default() },
+            ..PassCx::default()
+        };
         Reorder.run(&mut graph, &cx).unwrap();
         graph.order().iter().map(|&node| graph.node(node).name.to_string()).collect()
     }

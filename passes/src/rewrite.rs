@@ -8,23 +8,25 @@ use lmsc_ir::{
 
 /// The direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub enum CopyWay {
+    /// From the device to the host.
     Out,
+    /// From the host to the device.
     In,
 }
 
 /// Adds a copy of `operand` over the link, named after `root`, of all elements or of the given range. Returns the
 /// node and its result.
-pub(crate) fn add_copy(
+pub fn add_copy(
     graph: &mut Graph,
-    way: Way,
+    way: CopyWay,
     operand: ValueId,
     root: ValueId,
     elements: Option<Range<u64>>,
 ) -> (NodeId, ValueId) {
     let (op, prefix, suffix, place) = match way {
-        Way::Out => ("SwapOut", "out", "_host", Place::Host),
-        Way::In => ("SwapIn", "in", "_in", Place::Device),
+        CopyWay::Out => ("SwapOut", "out", "_host", Place::Host),
+        CopyWay::In => ("SwapIn", "in", "_in", Place::Device),
     };
     let mut ty = graph.value(operand).ty.clone();
     let mut node = Node::new("", Op::new(LMSC_DOMAIN, op));
@@ -38,13 +40,15 @@ pub(crate) fn add_copy(
 
 /// The direction of an encoding (TFLMS §4.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Coding {
+pub enum Coding {
+    /// To 32-bit integers.
     Encode,
+    /// Back.
     Decode,
 }
 
 /// Adds a Cast of `operand` to 32-bit integers or back, named after `root`. Returns the node and its result.
-pub(crate) fn add_cast(graph: &mut Graph, way: Coding, operand: ValueId, root: ValueId) -> (NodeId, ValueId) {
+pub fn add_cast(graph: &mut Graph, way: Coding, operand: ValueId, root: ValueId) -> (NodeId, ValueId) {
     // The numbers are those of ONNX's `TensorProto.DataType`.
     let (to, code, prefix, suffix) = match way {
         Coding::Encode => (ElementType::Int32, 6, "encode", "_encoded"),
@@ -74,18 +78,18 @@ fn add_one(
 }
 
 /// Adds a Join of pieces, each with the element at which it begins, and of `base`, the value with the other
-/// elements if the pieces are not all. With `Way::In` the whole is on the device, with `Way::Out` on the host. It
+/// elements if the pieces are not all. With `CopyWay::In` the whole is on the device, with `CopyWay::Out` on the host. It
 /// is named after `root` and has its type.
-pub(crate) fn add_join(
+pub fn add_join(
     graph: &mut Graph,
     root: ValueId,
     base: Option<ValueId>,
     pieces: &[(u64, ValueId)],
-    way: Way,
+    way: CopyWay,
 ) -> (NodeId, ValueId) {
     let (prefix, suffix, place) = match way {
-        Way::Out => ("home", "_home", Place::Host),
-        Way::In => ("join", "_whole", Place::Device),
+        CopyWay::Out => ("home", "_home", Place::Host),
+        CopyWay::In => ("join", "_whole", Place::Device),
     };
     let (name, ty) = (graph.value(root).name.clone(), graph.value(root).ty.clone());
     let mut node =
@@ -104,7 +108,7 @@ pub(crate) fn add_join(
 }
 
 /// Adds a clone of `origin` that computes, from these operands, the results for which `asked_for` holds.
-pub(crate) fn add_again(
+pub fn add_again(
     graph: &mut Graph,
     origin: NodeId,
     operands: impl IntoIterator<Item = Option<ValueId>>,
@@ -127,7 +131,7 @@ pub(crate) fn add_again(
 }
 
 /// Orders computing nodes by control edges: each waits for the one before it.
-pub(crate) fn order_what_computes(graph: &mut Graph) {
+pub fn order_what_computes(graph: &mut Graph) {
     let computing: Vec<NodeId> = graph
         .order()
         .iter()

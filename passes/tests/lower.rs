@@ -5,22 +5,34 @@ use lmsc_ir::program::{
     residencies,
 };
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, lower};
-use lmsc_plan::planners::planner;
+use lmsc_passes::{Lowering, PassCx, PassError, PlanRequest, lower};
+use lmsc_plan::service::Space;
 use lmsc_testing::{Rng, Size, Source, training_graph};
 
 /// Decisions for a random graph.
 fn context(seed: u64, rng: &mut Rng, graph: &Graph) -> (PassCx, &'static str) {
     let name = ["lru", "swap-only", "window", "tflms", "auto"][(seed % 5) as usize];
     let cx = PassCx {
-        planner: planner(name).filter(|_| name != "tflms"),
-        ranges: name == "swap-only" && rng.chance(50),
-        effort: Some(1),
-        addresses: rng.chance(70),
+        question: PlanRequest {
+            planner: lmsc_papers::ALL.named(name),
+            ranges: name == "swap-only" && rng.chance(50),
+            effort: Some(1),
+            space: if rng.chance(70) { Space::Arena } else { Space::Counted },
+            ..PlanRequest::default()
+        },
         ..PassCx::default()
     };
     let peak = cx.memory(graph).peak().0;
-    (PassCx { budget: Some(Bytes(peak * (55 + rng.below(50) as u64) / 100)), ..cx }, name)
+    (
+        PassCx {
+            question: PlanRequest {
+                budget: Some(Bytes(peak * (55 + rng.below(50) as u64) / 100)),
+                ..cx.question
+            },
+            ..cx
+        },
+        name,
+    )
 }
 
 /// A random graph and its rewritten form within a budget, both lowered; none where it does not fit.
@@ -30,7 +42,7 @@ fn programs(seed: u64) -> Option<(Program, Program, Bytes)> {
     let graph = training_graph(&mut rng, size);
     let (cx, planner) = context(seed, &mut rng, &graph);
     let mut rewritten = graph.clone();
-    let passes = Pipeline::of_planner(planner);
+    let passes = lmsc_papers::pipeline(planner);
     match passes.run(&mut rewritten, &cx) {
         Ok(_) => {}
         Err(PassError::Refused(_)) => return None,
@@ -38,7 +50,7 @@ fn programs(seed: u64) -> Option<(Program, Program, Bytes)> {
     }
     let lowered = |graph: &Graph| {
         let workspace = cx.workspace(graph);
-        let arena = cx.budget.filter(|_| graph.has_addresses());
+        let arena = cx.question.budget.filter(|_| graph.has_addresses());
         lower(graph, &Lowering { arena, workspace: &workspace })
             .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", graph.to_text()))
     };

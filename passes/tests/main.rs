@@ -2,4 +2,3 @@
 
 mod lower;
 mod plans;
-mod random_graphs;

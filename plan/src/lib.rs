@@ -2,8 +2,8 @@
 //! `lmsc-passes` applies.
 //!
 //! This crate is the side of planning that knows graphs: a [`Bridge`] makes a [`problem`] of a graph, [`service::plan`] answers a
-//! question about it, [`memory`] and [`order`] look at the graph itself, and [`tflms`] plans on it. The rest is in crates of its
-//! own, which know only problems and are named here, too:
+//! question about it, [`memory`] and [`order`] look at the graph itself. The rest is in crates of its own, which
+//! know only problems and are named here, too:
 //!
 //! | module | is |
 //! |---|---|
@@ -36,14 +36,14 @@ pub mod order;
 pub mod placing;
 mod refusal;
 pub mod saved;
+mod scope;
 pub mod service;
-pub mod tflms;
 
 pub use lmsc_address as address;
 pub use lmsc_address::{offsets, pages};
 pub use lmsc_bound as bound;
 pub use lmsc_cost::{self as cost, Costs, target, target::Target};
-pub use lmsc_planners::{self as planners, env, instance};
+pub use lmsc_planners::{self as planners, instance};
 pub use lmsc_schedule as schedule;
 pub use lmsc_schedule::{problem, threads};
 
@@ -52,3 +52,4 @@ pub use execution::Execution;
 pub use floors::Floors;
 pub use memory::MemoryTimeline;
 pub use refusal::{Cause, MemoryBreakdown, Needs, Otherwise, Reach, Refusal, Smallest};
+pub use scope::Scope;

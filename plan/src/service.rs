@@ -3,8 +3,7 @@
 
 use lmsc_address::pages::{self, Paged, Unpaged};
 use lmsc_address::{self as address, Arena, Placed, Spot};
-use lmsc_planners::dqn::Learning;
-use lmsc_planners::{Configured, Parameters, Planner};
+use lmsc_planners::{Configured, Parameters, Planner, Training};
 use lmsc_schedule::problem::Problem;
 use lmsc_schedule::{self as schedule, Decision, DoesNotFit, Edge, Plan, Request, Room};
 
@@ -30,9 +29,10 @@ pub struct Question<'a> {
 }
 
 /// How a plan keeps within the bytes of the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Space {
     /// Bytes are counted; where they lie is the runtime's affair.
+    #[default]
     Counted,
     /// Everything has an address in an arena of the budget's size.
     Arena,
@@ -285,8 +285,8 @@ fn in_arena_or(
         return in_arena(request, (placed, arena), counted_nanos).map_err(ours);
     }
     // The observer of a planner that learns sees the plan's episodes, and none of those for other budgets.
-    let learning = Learning { watch: None, ..planner.parameters.learning };
-    let again = &planner.planner.with(Parameters { learning, ..planner.parameters });
+    let training = Training { watch: None, ..planner.parameters.training };
+    let again = &planner.planner.with(Parameters { training, ..planner.parameters });
     let (plan, _) = match counted(planner, request) {
         Ok(found) => found,
         // In pages less may stay side by side than counts together, so there may be a plan.

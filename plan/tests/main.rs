@@ -2,8 +2,5 @@
 
 mod addresses;
 mod bounds;
-mod learning;
 mod memory;
-mod opt;
-mod policies;
 mod replay;

@@ -8,9 +8,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lmsc_cuda::Precision;
 use lmsc_ir::Bytes;
-use lmsc_passes::TFLMS;
+use lmsc_passes::AnyPlanner;
 use lmsc_plan::pages::{LARGEST, SMALLEST, is_size};
-use lmsc_plan::planners::PLANNERS;
 use lmsc_plan::target::BUILT_IN;
 
 use crate::budget::{Budget, BudgetRange, Goal};
@@ -18,6 +17,7 @@ use crate::device::{self, needs_gpu};
 use crate::job::{
     Addresses, Binding, Device, Emit, Form, Input, Job, Look, Machine, Planning, Search, StateOption,
 };
+use crate::known::planners;
 use crate::planner::PlannerCall;
 use crate::run::RunOptions;
 use crate::term::{Coloured, Settings};
@@ -106,6 +106,7 @@ pub enum CliCommand {
     /// Measure the times of a model's operators and copies on this machine, and write the profile that planners read.
     Calibrate(CalibrateArgs),
     /// Let a program choose the tensors to swap or recompute, in JSON lines: the environment of the planner `dqn`.
+    #[cfg(feature = "papers")]
     Env(Box<EnvArgs>),
     /// Find the first operator of a step that computes something else than the host does from the same operands.
     ///
@@ -522,6 +523,7 @@ pub struct WritingArgs {
 /// The first line lists nodes and edges of the graph. Then each line of standard input, {"do":"reset"},
 /// {"do":"step","node":N} or {"do":"plan"}, is answered by one line: the agent's node, the nodes that can be
 /// chosen, the reward of the last choice, whether the episode is over; or its plan. docs/formats.md explains the fields.
+#[cfg(feature = "papers")]
 #[derive(Debug, Args, Clone)]
 pub struct EnvArgs {
     /// The planning task.
@@ -1246,13 +1248,12 @@ impl TypedValueParser for PlannerParser {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let names = PLANNERS.iter().map(|planner| planner.name).chain([TFLMS]);
-        Some(Box::new(names.map(PossibleValue::new)))
+        Some(Box::new(planners().map(|planner| PossibleValue::new(planner.name()))))
     }
 }
 
 fn planners_help() -> String {
-    let names: Vec<&str> = PLANNERS.iter().map(|planner| planner.name).chain([TFLMS]).collect();
+    let names: Vec<&str> = planners().map(AnyPlanner::name).collect();
     format!(
         "{} The planners are {}. A planner's own options stand in braces: 'tflms{{lb=3,ub=40}}'.",
         planner_help(),

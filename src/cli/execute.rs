@@ -229,6 +229,7 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
     match &cli.command {
         Some(CliCommand::Check(args)) => commands::check_file(args),
         Some(CliCommand::Compare(args)) => commands::compare(args),
+        #[cfg(feature = "papers")]
         Some(CliCommand::Env(args)) => commands::env(args, out).map(|()| String::new()),
         Some(CliCommand::Explain(args)) => commands::explain(args),
         Some(CliCommand::ExplainError { code }) => commands::explain_error(code.as_deref()),

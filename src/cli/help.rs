@@ -56,6 +56,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 4] = [
             ("reduce", "Reduce a graph to a small one for which a command fails"),
             ("targets", "List the built-in machines, or print one"),
             ("offsets", "Give buffers with known lifetimes addresses"),
+            #[cfg(feature = "papers")]
             ("env", "Let a program choose the swaps, in JSON lines"),
         ],
     ),

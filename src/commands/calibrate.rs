@@ -7,15 +7,16 @@ use lmsc_cuda as cuda;
 use lmsc_ir::program::Program;
 use lmsc_ir::{Bytes, Graph, words};
 use lmsc_onnx::key;
-use lmsc_passes::{PassCx, Pipeline};
+use lmsc_passes::{MachineModel, PassCx, Pipeline};
+use lmsc_plan::Costs;
 use lmsc_plan::cost::{MeasuredCost, Profile, signature};
+use lmsc_plan::service::Space;
 use lmsc_plan::target::TargetLink;
-use lmsc_plan::{Costs, planners};
 use lmsc_runtime::{RunError, TimedLaunch};
 
 use crate::budget::Budget;
 use crate::cli::args::CalibrateArgs;
-use crate::context::{of_machine, with_budgets};
+use crate::context::{cx_of, with_budgets};
 use crate::device::needs_gpu;
 use crate::files::{check_target, write_atomically};
 use crate::job::{Binding, Device, Look};
@@ -25,7 +26,7 @@ use crate::run::{
     Files, RunOptions, Runner, Subject, checked, compute_here, inline_small, is_planned, let_go, metadata,
     not_ready, open_inputs, planned_budget, predicted_by, program, refused, synthetic,
 };
-use crate::{Code, DEFAULT_PLANNER, Error, load, look};
+use crate::{Code, DEFAULT_PLANNER, Error, known, load, look};
 
 /// Measures the model's operators within the budget and writes the profile that planners read. Returns a summary.
 ///
@@ -117,12 +118,12 @@ fn fitted(
     binding: &Binding,
     planned: Option<Bytes>,
 ) -> Result<PassCx, Error> {
-    let cx = PassCx { target: predicted_by(args.device), ..PassCx::default() };
-    let cx = PassCx { planner: planners::planner(DEFAULT_PLANNER), addresses: true, ..of_machine(cx) };
+    let mut cx = cx_of(MachineModel { target: predicted_by(args.device), ..MachineModel::default() });
+    (cx.question.planner, cx.question.space) = (known::PLANNERS.named(DEFAULT_PLANNER), Space::Arena);
     let given = args.budget.or(planned.map(Budget::Bytes));
     let cx = with_budgets(cx, graph, given, None)?;
     let memory = cx.target().device_bytes;
-    let needed = || cx.memory(graph).peak().0.saturating_add(cx.constants.0);
+    let needed = || cx.memory(graph).peak().0.saturating_add(cx.question.constants.0);
     let most: Budget = OF_FREE.parse().expect("it is a share");
     let cx = match given {
         None if args.device == Device::Host || needed() <= most.bytes(memory, || Bytes::ZERO).0 => {
@@ -133,7 +134,7 @@ fn fitted(
     };
     if !graph.has_addresses() {
         let original = graph.clone();
-        let passes = Pipeline::of_planner(DEFAULT_PLANNER);
+        let passes = Pipeline::planned();
         look::run(graph, &passes, &cx, &Look::default())
             .map_err(|e| smaller(floors_of(e, &original, &cx), binding))?;
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lmsc_ir::Bytes;
-use lmsc_passes::{GivenOrder, GivenPlan, PassCx, PassError};
+use lmsc_passes::{GivenOrder, GivenPlan, PassCx, PassError, PlanRequest};
 use lmsc_plan::bound::{self, Certificate, Proof};
 use lmsc_plan::planners::Request;
 use lmsc_plan::saved::{self, Durations, schedule};
@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::plan::Task;
 use crate::cli::args::CheckArgs;
+use crate::known::PLANNERS;
 use crate::planner::PlannerCall;
 use crate::{Code, Error};
 
@@ -155,7 +156,7 @@ fn kind(path: &Path, text: &str) -> Result<(Kind, Vec<String>), Error> {
         serde_json::from_str(text).map_err(|why| unknown(format!("it is not JSON of lmsc: {why}")))?;
     let kind = match (&outline.format, &outline.nanos, &outline.proof) {
         (Value::String(format), ..) if format == saved::FORMAT => {
-            Kind::Plan(Box::new(GivenPlan::new(path.display().to_string(), text.to_owned())?))
+            Kind::Plan(Box::new(GivenPlan::new(path.display().to_string(), text.to_owned(), PLANNERS)?))
         }
         (Value::String(format), ..) if format == schedule::FORMAT => Kind::Schedule,
         (Value::String(format), ..) => {
@@ -182,7 +183,10 @@ fn checked(args: &CheckArgs, text: &str, kind: &Kind, nodes: Vec<String>) -> Res
     let order = (!order.nodes.is_empty()).then(|| order.into());
     let planner =
         given.as_ref().map_or_else(|| PlannerCall::default().of_problems(), |given| Ok(given.planner))?;
-    let asked = PassCx { planner: Some(planner), order, ..PassCx::default() };
+    let asked = PassCx {
+        question: PlanRequest { planner: Some(planner.into()), order, ..PlanRequest::default() },
+        ..PassCx::default()
+    };
     let mut task = Task::of(&args.task, args.memory, asked, given)?;
     if let Some(duplex) = args.duplex {
         task.set_duplex(duplex);

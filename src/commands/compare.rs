@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use lmsc_ir::{Graph, words};
-use lmsc_passes::PassCx;
+use lmsc_passes::MachineModel;
 use serde::Serialize;
 
 use crate::cli::args::CompareArgs;
-use crate::context::of_machine;
+use crate::context::cx_of;
 use crate::files::{check_target, write_atomically};
 use crate::run::{
     Comparison, Files, Job, Tensors, Values, Wrong, case, compare as compared, compute_here, inline_small,
@@ -29,7 +29,7 @@ pub fn compare(args: &CompareArgs) -> Result<String, Error> {
     compute_here(&graph);
     let mut files = Files::new(model.and_then(|model| model.folder));
     inline_small(&mut graph, &mut files)?;
-    let cx = of_machine(PassCx { target: predicted_by(device), ..PassCx::default() });
+    let cx = cx_of(MachineModel { target: predicted_by(device), ..MachineModel::default() });
     let is_planned = is_planned(&graph);
     let (planned_for, verbose) = (None, false);
     let job = Job {

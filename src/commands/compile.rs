@@ -3,8 +3,6 @@
 use std::io::Write;
 use std::path::Path;
 
-use lmsc_passes::TFLMS;
-
 use crate::cli::args::CompileArgs;
 use crate::compile::{Caller, Compiled, compile_for};
 use crate::files::{PAGES, check_report, check_target, is_page};
@@ -21,14 +19,15 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
 
 /// Refuses contradictory options, and output files that cannot be written.
 fn check_call(args: &CompileArgs) -> Result<(), Error> {
-    let planner = args.plan.search.planner.called().name;
+    let planner = args.plan.search.planner.called().planner;
     let nothing_planned = args.plan.planning().plans_nothing();
     if args.save_plan.is_some() && nothing_planned {
         let message = "--save-plan: nothing is planned that could be saved".to_owned();
         return Err(Error::new(Code::Option, message).with_help("give --budget, or leave it out"));
     }
-    if args.save_plan.is_some() && planner == TFLMS {
-        let message = format!("--save-plan: {TFLMS} rewrites the model itself and makes no plan to save");
+    if args.save_plan.is_some() && planner.of_graphs().is_some() {
+        let name = planner.name();
+        let message = format!("--save-plan: {name} rewrites the model itself and makes no plan to save");
         return Err(Error::new(Code::Option, message).with_help(
             "leave it out, or choose another --planner; of `lmsc plan`, the planner of that name has plans to save",
         ));

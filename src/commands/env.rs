@@ -3,9 +3,9 @@
 use std::io::{BufRead, Write};
 use std::path::Path;
 
+use lmsc_papers::env::{ActionKind, Env, State};
 use lmsc_passes::PassCx;
-use lmsc_plan::env::trace::{self, Operation};
-use lmsc_plan::env::{ActionKind, Env, State};
+use lmsc_plan::planners::trace::{self, Operation};
 use lmsc_plan::planners::{Granularity, Request};
 use lmsc_plan::saved::schedule;
 use serde::{Deserialize, Serialize};

@@ -122,8 +122,8 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
     let machine = machine(&planning.machine)?;
     let cx = pass_cx(&planning, machine, &original)?;
     let call = args.plan.search.planner.called();
-    let planner = cx.given.as_ref().map_or(call.name, |given| given.planner.name);
-    let passes = Pipeline::of_planner(call.name);
+    let planner = cx.question.given.as_ref().map_or(call.name(), |given| given.planner.name);
+    let passes = call.planner.pipeline();
     let mut graph = original.clone();
     let ran = look::run(&mut graph, &passes, &cx, &Look::default());
     let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &binding))?;
@@ -141,7 +141,7 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
         "stays" => None,
         _ => {
             // A given plan replaces planning here, too.
-            let budgets = match cx.given {
+            let budgets = match cx.question.given {
                 Some(_) => None,
                 None => Some(budgets(&original, (producer, root), &cx, &passes)?),
             };
@@ -198,7 +198,8 @@ fn budgets(
 ) -> Result<(Option<u64>, u64), Error> {
     let phases = Phases::of(original, |node| cx.scope(node));
     let stays = |budget: u64| -> Result<bool, Error> {
-        let cx = PassCx { budget: Some(Bytes(budget)), ..cx.clone() };
+        let mut cx = cx.clone();
+        cx.question.budget = Some(Bytes(budget));
         let mut graph = original.clone();
         match look::run(&mut graph, passes, &cx, &Look::default()) {
             Ok(_) => {
@@ -210,7 +211,7 @@ fn budgets(
             Err(other) => Err(other),
         }
     };
-    let mut leaves_with = cx.budget.unwrap_or_default().0;
+    let mut leaves_with = cx.question.budget.unwrap_or_default().0;
     // With the peak of the original step and the bytes for alignment, nothing is swapped.
     let memory = cx.memory(original);
     let padding = cx.target().alignment_bytes.0 * (memory.storages.len() + original.order().len()) as u64;
@@ -221,7 +222,7 @@ fn budgets(
         let middle = most.midpoint(leaves_with);
         if stays(middle)? { stays_with = Some(middle) } else { leaves_with = middle }
     }
-    let whole = |bytes: u64| bytes.saturating_add(cx.constants.0);
+    let whole = |bytes: u64| bytes.saturating_add(cx.question.constants.0);
     Ok((stays_with.map(whole), whole(leaves_with)))
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{PassCx, carry_out, question};
+use lmsc_passes::{MachineModel, PassCx, PlanRequest, carry_out, question};
 use lmsc_plan::bound;
 use lmsc_plan::planners::Planner;
-use lmsc_plan::service::{self, Unplanned};
+use lmsc_plan::service::{self, Space, Unplanned};
 use serde::Serialize;
 
 use crate::cli::args::{FitArgs, FitDim};
@@ -118,7 +118,7 @@ pub fn fit(args: &FitArgs) -> Result<String, Error> {
     let machines = names
         .into_iter()
         .map(|name| machine(&Machine { target: Some(name.to_owned()), ..Machine::default() }));
-    let machines = machines.collect::<Result<Vec<PassCx>, Error>>()?;
+    let machines = machines.collect::<Result<Vec<MachineModel>, Error>>()?;
     let mut steps = Steps::new(args)?;
     if steps.dimension.is_none() && !args.batches.is_empty() {
         let message = "--batch: no dimension of the model is open".to_owned();
@@ -128,14 +128,15 @@ pub fn fit(args: &FitArgs) -> Result<String, Error> {
     let stage = Stage::new();
     let mut cards: Vec<Card> = Vec::new();
     for machine in machines {
-        let cx = PassCx {
-            planner: Some(planner),
+        let question = PlanRequest {
+            planner: Some(planner.into()),
             planner_options: call.options.clone(),
             effort: Some(effort),
-            addresses: true,
+            space: Space::Arena,
             or_pages: true,
-            ..machine
+            ..PlanRequest::default()
         };
+        let cx = PassCx { machine, question, ..PassCx::default() };
         cards.push(Search { args, planner, cx, stage: &stage, steps: &mut steps }.card()?);
     }
     stage.done();
@@ -323,7 +324,7 @@ impl Search<'_, '_> {
     fn asked(&mut self, batch: Option<u64>) -> Result<(PassCx, Bytes), Error> {
         let graph = self.steps.step(batch)?;
         let cx = with_budgets(self.cx.clone(), graph, Some(self.args.budget), self.args.host_budget)?;
-        let needed = Bytes(step_peak(graph, &cx).0.saturating_add(cx.constants.0));
+        let needed = Bytes(step_peak(graph, &cx).0.saturating_add(cx.question.constants.0));
         Ok((cx, needed))
     }
 
@@ -349,7 +350,7 @@ impl Search<'_, '_> {
         let (cx, _) = self.asked(batch)?;
         let mut graph = self.steps.step(batch)?.clone();
         let bridge = before_planning(&mut graph, &cx)?;
-        let question = question(&bridge.problem, self.planner, cx.budget.unwrap_or_default(), &cx);
+        let question = question(&bridge.problem, self.planner, cx.question.budget.unwrap_or_default(), &cx);
         let planned = match service::plan(&question) {
             Ok(planned) => planned,
             Err(Unplanned::Ours { planner, flaw }) => {
@@ -361,7 +362,7 @@ impl Search<'_, '_> {
         bound::certify(question.request.problem, question.request.budget, &bound)
             .map_err(|flaw| Error::ours(format!("bound: {flaw}")))?;
         carry_out(&mut graph, &bridge, &question, &planned, &cx)?;
-        let peak = planned.peak.saturating_add(cx.constants.0);
+        let peak = planned.peak.saturating_add(cx.question.constants.0);
         let step = Step::new(peak, (planned.nanos(), bound.nanos), batch);
         Ok(Point { fits: Fits::WithAPlan, step: Some(step), ..point })
     }

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use lmsc_ir::{Bytes, Def, Graph, Phase, Phases};
-use lmsc_plan::MemoryTimeline;
-use lmsc_plan::tflms::Scope;
+use lmsc_passes::PassCx;
+use lmsc_plan::{MemoryTimeline, Scope};
 use serde::Serialize;
 
 use crate::cli::args::InspectArgs;
@@ -68,9 +68,10 @@ pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
     known_scopes(&graph, "--optimizer-scopes", &scopes)?;
     let phases =
         Phases::of(&graph, |n| scopes.iter().any(|s| s.contains(&n.name)).then_some(Phase::Backward));
-    let machine = machine(&Machine { target: args.target.clone(), ..Machine::default() })?.in_arena();
-    let memory = machine.memory(&graph);
-    let cx = with_budgets(machine, &graph, None, None)?;
+    let machine = machine(&Machine { target: args.target.clone(), ..Machine::default() })?;
+    let cx = PassCx { machine, ..PassCx::default() }.in_arena();
+    let memory = cx.memory(&graph);
+    let cx = with_budgets(cx, &graph, None, None)?;
     let addressed = step_peak(&graph, &cx);
     let named = |value| {
         let value: &lmsc_ir::Value = graph.value(value);
@@ -82,11 +83,11 @@ pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
         model: args.input.path().display().to_string(),
         graph: GraphFacts::of(&graph, &phases, &memory),
         memory: MemoryFacts {
-            peak: addressed.0.saturating_add(cx.constants.0),
+            peak: addressed.0.saturating_add(cx.question.constants.0),
             ..MemoryFacts::of(&graph, &memory)
         },
         addresses: addressed.saturating_sub(memory.peak()).0,
-        constants: cx.constants.0,
+        constants: cx.question.constants.0,
         inputs: graph.inputs.iter().map(|&v| named(v)).collect(),
         variables: graph.variables().into_iter().map(named).collect(),
         state: StateFacts::of(&graph),

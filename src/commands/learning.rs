@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use lmsc_plan::planners::dqn::{Episode, MATRICES, Weights};
+#[cfg(feature = "papers")]
+use lmsc_papers::dqn::MATRICES;
+use lmsc_plan::planners::Episode;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
@@ -12,18 +14,22 @@ use crate::cli::args::WeightArgs;
 use crate::files::write_atomically;
 use crate::{Code, Error};
 
+/// No planner of this build learns.
+#[cfg(not(feature = "papers"))]
+const MATRICES: [(&str, [usize; 2]); 0] = [];
+
 /// The weights in the file of `--weights`, if the call has that option.
-pub(crate) fn weights(args: &WeightArgs) -> Result<Option<Weights>, Error> {
+pub(crate) fn weights(args: &WeightArgs) -> Result<Option<Vec<f64>>, Error> {
     args.weights.as_deref().map(read).transpose()
 }
 
 /// The weights of a safetensors file.
-fn read(path: &Path) -> Result<Weights, Error> {
+fn read(path: &Path) -> Result<Vec<f64>, Error> {
     let bytes = std::fs::read(path).map_err(|e| Error::reading(path, &e))?;
     let file = SafeTensors::deserialize(&bytes).map_err(|e| {
         Error::in_file(Code::Malformed, path, format!("no file of the format safetensors: {e}"))
     })?;
-    let mut numbers = Vec::with_capacity(Weights::COUNT);
+    let mut numbers = Vec::new();
     for (name, shape) in MATRICES {
         let view = file.tensor(name).ok().filter(|v| v.dtype() == Dtype::F64 && v.shape() == shape);
         let view = view.ok_or_else(|| {
@@ -35,13 +41,16 @@ fn read(path: &Path) -> Result<Weights, Error> {
         let chunks = view.data().chunks_exact(8);
         numbers.extend(chunks.map(|b| f64::from_le_bytes(b.try_into().expect("chunks have eight bytes"))));
     }
-    Weights::new(numbers)
-        .ok_or_else(|| Error::in_file(Code::Malformed, path, "a weight is no number, or infinite"))
+    if numbers.iter().all(|number: &f64| number.is_finite()) {
+        Ok(numbers)
+    } else {
+        Err(Error::in_file(Code::Malformed, path, "a weight is no number, or infinite"))
+    }
 }
 
 /// Writes the weights as a safetensors file.
-pub(crate) fn write(path: &Path, weights: &Weights) -> Result<(), Error> {
-    let bytes: Vec<u8> = weights.numbers().iter().flat_map(|number| number.to_le_bytes()).collect();
+pub(crate) fn write(path: &Path, weights: &[f64]) -> Result<(), Error> {
+    let bytes: Vec<u8> = weights.iter().flat_map(|number| number.to_le_bytes()).collect();
     let mut begin = 0;
     let mut views = Vec::with_capacity(MATRICES.len());
     for (name, shape) in MATRICES {
@@ -59,7 +68,7 @@ pub(crate) fn write(path: &Path, weights: &Weights) -> Result<(), Error> {
 pub(crate) struct Listener {
     compute_nanos: u64,
     bar: ProgressBar,
-    last: Mutex<Option<Weights>>,
+    last: Mutex<Option<Vec<f64>>>,
 }
 
 impl Listener {
@@ -80,26 +89,24 @@ impl Listener {
         self.bar.set_position(episode.number.into());
         let (best, this) = (percent(episode.best_nanos), percent(episode.overhead_nanos));
         self.bar.set_message(format!("best overhead so far +{best:.2} %, this episode +{this:.2} %"));
-        *self.last.lock().unwrap_or_else(|e| e.into_inner()) = Some(episode.weights.clone());
+        *self.last.lock().unwrap_or_else(|e| e.into_inner()) = Some(episode.weights.to_vec());
     }
 
     /// The weights after the last episode that was reported.
-    pub(crate) fn weights(&self) -> Option<Weights> {
+    pub(crate) fn weights(&self) -> Option<Vec<f64>> {
         self.bar.finish_and_clear();
         self.last.lock().unwrap_or_else(|e| e.into_inner()).clone()
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "papers"))]
 mod tests {
     use std::io;
     use std::sync::Arc;
 
     use indicatif::{ProgressDrawTarget, TermLike};
+    use lmsc_papers::dqn::{self, Learning};
     use lmsc_plan::planners::Request;
-    use lmsc_plan::planners::dqn;
-
-    use lmsc_plan::planners::dqn::Learning;
 
     use super::*;
 

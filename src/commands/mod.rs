@@ -4,6 +4,7 @@ mod calibrate;
 mod check;
 mod compare;
 mod compile;
+#[cfg(feature = "papers")]
 mod env;
 mod explain;
 mod explain_error;
@@ -27,6 +28,7 @@ pub use calibrate::calibrate;
 pub use check::check_file;
 pub use compare::compare;
 pub use compile::compile;
+#[cfg(feature = "papers")]
 pub use env::env;
 pub use explain::explain;
 pub use explain_error::{documented_errors, explain_error};

@@ -10,6 +10,7 @@ use crate::compile::differs;
 use crate::context::{machine, pass_cx};
 use crate::emit;
 use crate::error::note;
+use crate::known::passes;
 use crate::refusals::smaller;
 use crate::write::{FORMS, write};
 use crate::{Error, external, load, look};
@@ -55,6 +56,7 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
 
 /// The passes of all `-p` options, in order.
 fn pipeline(named: &[String]) -> Result<Pipeline<'static>, Error> {
-    let parsed: Result<Vec<_>, _> = named.iter().map(|text| Pipeline::parse(text)).collect();
+    let known = passes();
+    let parsed: Result<Vec<_>, _> = named.iter().map(|text| Pipeline::parse_with(text, &known)).collect();
     Ok(parsed?.into_iter().fold(Pipeline::new(), Pipeline::then))
 }

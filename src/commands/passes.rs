@@ -1,15 +1,15 @@
 //! `lmsc passes`.
 
-use lmsc_passes::{CallOption, Pass, Pipeline, REGISTRY};
+use lmsc_passes::{CallOption, Pass, Pipeline};
 use serde::Serialize;
 
-use crate::DEFAULT_PLANNER;
+use crate::known::passes;
 
 /// The table of passes, with their positions in the default pipeline and their options.
 pub fn list_passes() -> String {
     let mut text = String::new();
-    for pass in REGISTRY {
-        let place = default_place(*pass).map_or("   ".to_owned(), |place| format!("{place}. "));
+    for pass in passes() {
+        let place = default_place(pass).map_or("   ".to_owned(), |place| format!("{place}. "));
         text += &format!("{place}{:<27} {}\n", pass.name(), pass.summary());
         for CallOption { name, summary, default } in pass.options() {
             let set = format!("{{{name}={default}}}");
@@ -60,12 +60,12 @@ pub fn passes_as_json() -> String {
         let options = pass.options().iter().map(option).collect();
         PassFacts { name: pass.name(), summary: pass.summary(), place: default_place(*pass), options }
     };
-    let passes = PassList { format: 1, passes: REGISTRY.iter().map(json).collect() };
+    let passes = PassList { format: 1, passes: passes().iter().map(json).collect() };
     serde_json::to_string_pretty(&passes).expect("an answer is JSON") + "\n"
 }
 
 /// The position of the pass in the default pipeline, counted from 1.
 fn default_place(pass: &dyn Pass) -> Option<usize> {
-    let default = Pipeline::of_planner(DEFAULT_PLANNER);
+    let default = Pipeline::planned();
     default.passes().position(|other| other.name() == pass.name()).map(|index| index + 1)
 }

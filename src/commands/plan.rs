@@ -7,11 +7,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use lmsc_ir::Bytes;
-use lmsc_passes::{GivenPlan, PassCx, carry_out, question};
+use lmsc_passes::{GivenPlan, PassCx, PlanRequest, carry_out, question};
 use lmsc_plan::bound::{self, Certificate};
 use lmsc_plan::instance::{self, Instance};
-use lmsc_plan::planners::dqn::{Episode, Learning};
-use lmsc_plan::planners::{DoesNotFit, Granularity, Parameters, Plan, Planner, Request, Scheduler};
+use lmsc_plan::planners::{
+    DoesNotFit, Episode, Granularity, Parameters, Plan, Planner, Request, Scheduler, Training,
+};
 use lmsc_plan::problem::{Duplex, Link, Problem};
 use lmsc_plan::saved::{Durations, Saved, schedule};
 use lmsc_plan::schedule::{Noise, Replay};
@@ -165,12 +166,10 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     stage.show("planning");
     // A planner that learns shows its own progress bar.
     let search = (!planner.learns).then(|| stage.search(args.trace_plan.is_some()));
-    let asked = PassCx {
-        planner: Some(planner),
-        scheduler: scheduler(args.scheduler),
-        watch: search.as_ref().map(Search::watch),
-        ..args.search.search().pass_cx()
-    };
+    let mut asked = args.search.search().pass_cx();
+    asked.question.planner = Some(planner.into());
+    asked.question.scheduler = scheduler(args.scheduler);
+    asked.consumer.watch = search.as_ref().map(Search::watch);
     let mut task = Task::of(&args.task, args.memory, asked, given)?;
     if let Some(duplex) = args.duplex {
         task.set_duplex(duplex);
@@ -182,12 +181,12 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
     let question = task.question(planner, args.whole, args.recompute);
-    let learning = Learning { weights: weights.as_ref(), ..question.parameters.learning };
-    let question = Question { parameters: Parameters { learning, ..question.parameters }, ..question };
+    let training = Training { weights: weights.as_deref(), watch: None };
+    let question = Question { parameters: Parameters { training, ..question.parameters }, ..question };
     let listener = Listener::new(problem.compute_nanos());
     let watch = |episode: &Episode| listener.hear(episode);
-    let learning = Learning { watch: Some(&watch), ..learning };
-    let watched = Question { parameters: Parameters { learning, ..question.parameters }, ..question };
+    let training = Training { watch: Some(&watch), ..training };
+    let watched = Question { parameters: Parameters { training, ..question.parameters }, ..question };
     let answer = answered(&watched, task.given())?;
     if let (Some(search), Some(file)) = (&search, &args.trace_plan) {
         search.write_decisions(file)?;
@@ -243,7 +242,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
 /// Refuses contradictory options, and output files that cannot be written.
 fn check_call(args: &PlanCommandArgs) -> Result<(), Error> {
     let call = args.search.planner.called();
-    let learns = |call: &PlannerCall| call.planner.is_some_and(|planner| planner.learns);
+    let learns = |call: &PlannerCall| call.planner.of_problems().is_some_and(|planner| planner.learns);
     let others = listed(&args.compare)?;
     if let Some(option) = args.weights.given() {
         if args.given.is_some() {
@@ -251,12 +250,12 @@ fn check_call(args: &PlanCommandArgs) -> Result<(), Error> {
             return Err(Error::new(Code::Option, message).with_help("leave out one of the two"));
         }
         if !learns(&call) && !others.iter().any(learns) {
-            let message = format!("{option} belongs to --planner dqn, not to {}", call.name);
+            let message = format!("{option} belongs to --planner dqn, not to {}", call.name());
             return Err(Error::new(Code::Option, message).with_help("leave it out, or choose that planner"));
         }
     }
     if args.search.ranges {
-        knows_ranges(call.of_problems()?.name)?;
+        knows_ranges(call.of_problems()?.into())?;
     }
     args.report.iter().try_for_each(|path| check_report(path, &["html", "svg", "json"]))?;
     let files = [&args.save_plan, &args.trace_plan, &args.emit_instance, &args.weights.save_weights];
@@ -339,14 +338,15 @@ impl Task {
             let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
             let instance = Instance::parse(&text).map_err(|e| Error::in_file(Code::Malformed, path, e))?;
             let budget = memory.map(|memory| of_instance(memory, &instance.problem)).transpose()?;
-            let cx = stated(applied(PassCx { budget, ..asked }))?;
+            let question = PlanRequest { budget, ..asked.question };
+            let cx = stated(applied(PassCx { question, ..asked }))?;
             return Ok(Task::Instance(Box::new(instance), Box::new(cx)));
         }
         let path = args.model.as_deref().expect("one of the two is required");
-        let PassCx { target, profile, workspaces, least_workspaces, .. } = machine(&args.machine.machine())?;
+        let machine = machine(&args.machine.machine())?;
         let loaded = load_quietly(path, &args.binding.binding())?;
         let Loaded { mut graph, warnings, .. } = told_if_inference(path, loaded)?;
-        let cx = PassCx { target, profile, workspaces, least_workspaces, ..asked };
+        let cx = PassCx { machine, ..asked };
         let cx = stated(applied(with_budgets(cx, &graph, memory, args.machine.host_budget)?))?;
         let profile = ProfileFacts::of(&cx, &graph);
         let bridge = before_planning(&mut graph, &cx)?;
@@ -363,12 +363,12 @@ impl Task {
 
     /// The bytes for values and workspaces.
     pub(crate) fn value_bytes(&self) -> Bytes {
-        self.cx().budget.unwrap_or_default()
+        self.cx().question.budget.unwrap_or_default()
     }
 
     /// The bytes of the constants of kernels.
     fn constants(&self) -> Bytes {
-        self.cx().constants
+        self.cx().question.constants
     }
 
     /// The question for the planner. An instance has no machine, so its host memory is unlimited; its operators may
@@ -395,7 +395,7 @@ impl Task {
         let Task::Model { model, cx, .. } = self else { return Ok(None) };
         let mut graph = model.graph.clone();
         let outcome = carry_out(&mut graph, &model.bridge, question, planned, cx);
-        match &cx.given {
+        match &cx.question.given {
             Some(given) => given.carried_out(outcome)?,
             None => outcome?,
         };
@@ -405,7 +405,7 @@ impl Task {
 
     /// The given plan, if there is one.
     pub(crate) fn given(&self) -> Option<&GivenPlan> {
-        self.cx().given.as_deref()
+        self.cx().question.given.as_deref()
     }
 
     /// The plan with the question, to be written to a file.
@@ -735,10 +735,7 @@ fn compared(
 ) -> Result<Vec<Compared>, Error> {
     let one = |call: &PlannerCall| -> Result<Compared, Error> {
         let planner = call.of_problems()?;
-        let Learning { weights, watch, .. } = question.parameters.learning;
-        let parameters = Parameters::of(planner, &call.options);
-        let parameters =
-            Parameters { learning: Learning { weights, watch, ..parameters.learning }, ..parameters };
+        let parameters = Parameters { options: Some(&call.options), ..question.parameters };
         let space = Space::Counted;
         let question =
             Question { planner, parameters, space, or_pages: None, or_as_it_is: false, ..*question };

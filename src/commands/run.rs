@@ -5,13 +5,13 @@ use std::path::Path;
 
 use lmsc_ir::words;
 use lmsc_onnx::key;
-use lmsc_passes::PassCx;
+use lmsc_passes::MachineModel;
 use serde::Serialize;
 
 use crate::budget::Budget;
 use crate::cli::args::{CompileArgs, RunArgs};
 use crate::compile::Compiled;
-use crate::context::{of_machine, with_budgets};
+use crate::context::{cx_of, with_budgets};
 use crate::files::is_page;
 use crate::report::Report;
 use crate::run::{
@@ -43,10 +43,10 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     // From here on, the graph holds all of the model's bytes that are still needed.
     drop(model);
     let profile = targets::read_profile(args.profile.as_deref())?;
-    let cx = of_machine(PassCx { target: predicted_by(device), profile, ..PassCx::default() });
+    let cx = cx_of(MachineModel { target: predicted_by(device), profile, ..MachineModel::default() });
     let cx = with_budgets(cx, &graph, args.budget.or(planned.map(Budget::Bytes)), None)?;
     // A plan in pages keeps its budget only in memory that is mapped in pages.
-    let chunk = options.chunk.or(pages.filter(|_| cx.budget.is_some()));
+    let chunk = options.chunk.or(pages.filter(|_| cx.question.budget.is_some()));
     let options = &RunOptions { chunk, ..options };
     let verbose = term::verbosity() > 0;
     let is_planned = is_planned(&graph);

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::budget::{Budget, BudgetRange};
 use crate::cli::args::SweepArgs;
-use crate::context::{before_planning, knows_ranges, on_machine, with_budgets};
+use crate::context::{before_planning, knows_ranges, machine, with_budgets};
 use crate::files::{PAGES, check_report, write_atomically};
 use crate::load::load_quietly;
 use crate::progress::Stage;
@@ -89,9 +89,9 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     args.report.iter().try_for_each(|file| check_report(file, &PAGES))?;
     let planner = args.search.planner.called().of_problems()?;
     if args.search.ranges {
-        knows_ranges(planner.name)?;
+        knows_ranges(planner.into())?;
     }
-    let cx = on_machine(args.search.search().pass_cx(), &args.machine.machine())?;
+    let cx = PassCx { machine: machine(&args.machine.machine())?, ..args.search.search().pass_cx() };
     let stage = Stage::new();
     let mut sizes = Vec::new();
     let mut warnings: Vec<Warning> = Vec::new();
@@ -114,20 +114,21 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
             let mut graph = original.clone();
             let bridge = before_planning(&mut graph, &cx)?;
             compute_ms = millis(bridge.problem.compute_nanos());
-            let question = question(&bridge.problem, planner, cx.budget.unwrap_or_default(), &cx);
+            let question = question(&bridge.problem, planner, cx.question.budget.unwrap_or_default(), &cx);
             let before = points.last().and_then(|point| point.plan.clone());
             let point = match service::plan(&question) {
                 Err(Unplanned::Ours { planner, flaw }) => {
                     return Err(Error::ours(format!("planner {planner}: {flaw}")));
                 }
                 Err(why) => {
-                    smallest_budgets =
-                        smallest_budgets.or_else(|| Some(service::floors(&question).beside(cx.constants)));
+                    smallest_budgets = smallest_budgets
+                        .or_else(|| Some(service::floors(&question).beside(cx.question.constants)));
                     let needed = match why {
                         Unplanned::DoesNotFit(no) | Unplanned::HostIsFull(no, _) => no.needed,
                         _ => 0,
                     };
-                    let needed_bytes = before.is_none().then(|| needed.saturating_add(cx.constants.0));
+                    let needed_bytes =
+                        before.is_none().then(|| needed.saturating_add(cx.question.constants.0));
                     Point { budget_bytes: budget, plan: before, needed_bytes }
                 }
                 Ok(planned) => {

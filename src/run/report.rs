@@ -46,7 +46,7 @@ impl Prediction {
         Prediction {
             execution: Execution::of(graph, &link, cost),
             peak: cx.memory(graph).peak(),
-            measured_percent: cx.profile.is_some().then(share),
+            measured_percent: cx.machine.profile.is_some().then(share),
             target: target.name,
         }
     }

@@ -9,11 +9,12 @@ use lmsc_ir::program::Program;
 use lmsc_ir::{Bytes, Graph};
 use lmsc_onnx::proto::*;
 use lmsc_onnx::{Dims, Model, SwapForm};
-use lmsc_passes::{CallOptions, Lowering, PassCx, PassError, Pipeline, TFLMS};
+use lmsc_papers::tflms;
+use lmsc_passes::{CallOptions, Lowering, PassCx, PassError};
+use lmsc_plan::Floors;
 use lmsc_plan::cost::Profile;
 use lmsc_plan::offsets::{self, Effort, Table};
-use lmsc_plan::planners::{PLANNERS, Request, planner};
-use lmsc_plan::{Floors, tflms};
+use lmsc_plan::planners::Request;
 use lmsc_runtime::Rehearsal;
 
 use crate::arbitrary::{Result, Unstructured};
@@ -137,7 +138,7 @@ pub(crate) fn instance(text: &str) -> Reached {
     assert!(!Floors::of(&problem).to_string().is_empty());
     let live = problem.live_bytes().into_iter().max().unwrap_or(0);
     let budget = live / 4 * 3;
-    let greedy = planner("greedy").expect("there is a planner of this name");
+    let greedy = lmsc_papers::planner("greedy").expect("there is a planner of this name");
     match greedy.plan(&Request::new(&problem, budget)) {
         Ok(plan) => {
             if let Err(flaw) = lmsc_plan::schedule::check(&problem, &plan.schedule, budget) {
@@ -251,7 +252,7 @@ fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
     let (is_fixed, mut cx) = (u.arbitrary()?, PassCx::default());
     if u.ratio(3, 4)? {
         let peak = before.peak().0;
-        cx.budget = Some(Bytes(match u.int_in_range(0..=7u8)? {
+        cx.question.budget = Some(Bytes(match u.int_in_range(0..=7u8)? {
             0 => u.arbitrary()?,
             1 => 0,
             2 => peak.saturating_add(1),
@@ -273,17 +274,18 @@ fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
     let swaps = *u.choose(&[None, None, None, Some(0), Some(1), Some(3)])?;
     options.extend(swaps.map(|n: u32| ("swap-limit", n.to_string())));
     let options: Vec<(&str, &str)> = options.iter().map(|(name, value)| (*name, &**value)).collect();
-    cx.planner_options =
-        CallOptions::of("planner", TFLMS, &tflms::OPTIONS, &options).expect("they are declared");
+    cx.question.planner_options =
+        CallOptions::of("planner", tflms::NAME, &tflms::OPTIONS, &options).expect("they are declared");
     if u.ratio(1, 3)? {
-        (cx.planner, cx.ranges) = (Some(u.choose(PLANNERS)?), u.arbitrary()?);
+        let all: Vec<_> = lmsc_papers::ALL.iter().filter(|planner| planner.of_problems().is_some()).collect();
+        (cx.question.planner, cx.question.ranges) = (Some(*u.choose(&all)?), u.arbitrary()?);
         // Learning takes long, and the plan of its first episode is as much of a plan.
-        cx.effort = cx.planner.filter(|planner| planner.name == "dqn").map(|_| 1);
+        cx.question.effort = cx.question.planner.filter(|planner| planner.name() == "dqn").map(|_| 1);
     }
 
     let mut rewritten = graph.clone();
-    let planner = cx.planner.map_or(TFLMS, |planner| planner.name);
-    let passes = Pipeline::of_planner(planner);
+    let planner = cx.question.planner.map_or(tflms::NAME, |planner| planner.name());
+    let passes = lmsc_papers::pipeline(planner);
     match passes.run(&mut rewritten, &cx) {
         Ok(_) => {}
         Err(PassError::Refused(_) | PassError::Call(_)) => return Ok(None),
@@ -293,8 +295,8 @@ fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
     let what = || format!("{}became\n{}with {cx:?}", graph.to_text(), rewritten.to_text());
     let (peak, limit) = (after.peak(), before.peak());
     assert!(peak <= limit, "the peak rose from {limit} to {peak}: {}", what());
-    let limited = planner == TFLMS && (is_fixed || swaps.is_some());
-    if let Some(budget) = cx.budget.filter(|_| !limited) {
+    let limited = planner == tflms::NAME && (is_fixed || swaps.is_some());
+    if let Some(budget) = cx.question.budget.filter(|_| !limited) {
         assert!(after.peak() <= budget, "{} is over the budget: {}", after.peak(), what());
     }
     equal(graph, &rewritten, &what);

@@ -96,7 +96,7 @@ static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
             continue;
         }
         texts.push(graph.to_text());
-        let passes = lmsc_passes::Pipeline::parse("swap").unwrap();
+        let passes = lmsc_passes::Pipeline::parse_with("swap", &lmsc_papers::passes()).unwrap();
         if passes.run(&mut graph, &Default::default()).is_ok() {
             texts.push(graph.to_text());
         }

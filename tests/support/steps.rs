@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use lmsc::run::synthetic;
 use lmsc_ir::program::{Checked, Program, Role};
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, lower};
-use lmsc_plan::planners::planner;
+use lmsc_passes::{Lowering, MachineModel, PassCx, PassError, PlanRequest, lower};
+use lmsc_plan::service::Space;
 use lmsc_runtime::{DeviceSession, HostLink, HostSession, Rehearsal, StepObserver, Turn, workspaces};
 
 /// How many steps are run.
@@ -144,16 +144,22 @@ pub(crate) fn rewritten(
 ) -> Option<(Graph, Bytes)> {
     for _ in 0..8 {
         let cx = PassCx {
-            budget: Some(Bytes(budget)),
-            planner: planner(name),
-            ranges: name == "swap-only",
-            effort: Some(1),
-            addresses,
-            workspaces: Some(workspaces),
-            target: Some(lmsc_plan::Target::built_in("host").unwrap().clone()),
+            question: PlanRequest {
+                budget: Some(Bytes(budget)),
+                planner: lmsc_papers::ALL.named(name),
+                ranges: name == "swap-only",
+                effort: Some(1),
+                space: if addresses { Space::Arena } else { Space::Counted },
+                ..PlanRequest::default()
+            },
+            machine: MachineModel {
+                workspaces: Some(workspaces),
+                target: Some(lmsc_plan::Target::built_in("host").unwrap().clone()),
+                ..MachineModel::default()
+            },
             ..PassCx::default()
         };
-        let passes = Pipeline::of_planner(name);
+        let passes = lmsc_papers::pipeline(name);
         let mut rewritten = graph.clone();
         match passes.run(&mut rewritten, &cx) {
             Ok(_) => return Some((rewritten, Bytes(budget))),
@@ -166,7 +172,10 @@ pub(crate) fn rewritten(
 
 /// The smallest budget of any plan, and the peak of the unchanged step.
 pub(crate) fn range(graph: &Graph) -> (u64, u64) {
-    let cx = PassCx { workspaces: Some(workspaces), ..PassCx::default() };
+    let cx = PassCx {
+        machine: MachineModel { workspaces: Some(workspaces), ..MachineModel::default() },
+        ..PassCx::default()
+    };
     let needed = lmsc_passes::bridge(graph, &cx).unwrap().problem.needed_bytes();
     (needed.into_iter().max().unwrap_or(0), cx.memory(graph).peak().0)
 }

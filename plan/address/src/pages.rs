@@ -170,7 +170,7 @@ fn exact(problem: &Problem, mut plan: Plan) -> Plan {
 
 #[cfg(test)]
 mod tests {
-    use lmsc_planners::{PLANNERS, Planner, planner};
+    use lmsc_planners::{Planner, planner};
     use lmsc_testing::{Rng, Source, random};
 
     use super::*;
@@ -192,21 +192,6 @@ mod tests {
             Err(Unpaged::DoesNotFit(_)) => None,
             Err(Unpaged::NotInOrder(flaw)) => panic!("{} seed {seed}: {flaw}", planner.name),
         }
-    }
-
-    #[test]
-    fn plans_of_all_planners_need_no_more_pages_than_there_are() {
-        let (mut found, mut ranges) = (0, 0);
-        for planner in PLANNERS.iter().filter(|planner| !planner.learns) {
-            for seed in 0..60 {
-                let Some((paged, budget)) = paged(planner, seed) else { continue };
-                let most = check(&paged, budget).unwrap_or_else(|e| panic!("{} {seed}: {e}", planner.name));
-                assert!(most <= budget / PAGE * PAGE, "{} seed {seed}", planner.name);
-                found += 1;
-                ranges += paged.plan.schedule.pieces.values().filter(|piece| piece.bytes.start > 0).count();
-            }
-        }
-        assert!(found > 300 && ranges > 300, "{found} plans, {ranges} ranges");
     }
 
     #[test]

@@ -7,8 +7,8 @@ use lmsc_ir::Phase;
 use lmsc_schedule::problem::{Duplex, Link, Operator, Problem, ProblemError, Tensor, TensorId};
 use serde::{Deserialize, Serialize};
 
-use crate::env::trace::{self, TraceError};
-use crate::papers::chain::Chain;
+use crate::chain::Chain;
+use crate::trace::{self, TraceError};
 
 /// The content of an instance file.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! Every planner, by name.
+//! Planners, by name: functions from a planning problem to a plan.
 //!
 //! A planner is a function from a [`Request`] to a [`Plan`], or to the reason why there is none. Planners differ in which
 //! tensors they swap out or recompute, and in how they order the copies.
@@ -6,10 +6,11 @@
 //! | module | is |
 //! |---|---|
 //! | [`ours`] | `auto` and `swap-only`, and their parts |
-//! | `papers` | the planners of the papers, as their authors describe them |
-//! | [`dqn`], [`mod@env`] | the planner that learns, and planning as a game |
-//! | [`instance`] | planning problems as files |
+//! | [`chain`], [`instance`], [`trace`] | planning problems as files |
 //! | [`call`] | options in braces behind a planner's name |
+//!
+//! The planners of the papers are a crate of their own, `lmsc-papers`, which offers them as [`Planner`]s. A program that wants
+//! them names that crate; nothing here does.
 //!
 //! Planners need no graph:
 //!
@@ -28,104 +29,63 @@
 #![forbid(unsafe_code)]
 
 pub mod call;
-pub mod dqn;
-pub mod env;
+pub mod chain;
 pub mod instance;
 pub mod ours;
-mod papers;
-#[cfg(test)]
-mod testing;
+pub mod trace;
 
-use call::{CallOption, CallOptions, OptionValue};
+use std::fmt;
+
+use call::{CallOption, CallOptions};
 use ours::{auto, swap_only};
-use papers::{autoswap, dynprog, greedy, lru, memonger, tflms, vdnn, window};
 
 pub use lmsc_schedule::{DoesNotFit, Granularity, Plan, Request, Scheduler};
 
-/// Parameters of single planners.
+/// Parameters of a planner.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Parameters<'a> {
-    /// Numbers.
-    pub options: Options,
-    /// `dqn`: settings of the training.
-    pub learning: dqn::Learning<'a>,
+    /// The options that a call sets; a planner reads those that it declares. Without them, all have their defaults.
+    pub options: Option<&'a CallOptions>,
+    /// For planners that learn: initial weights and an observer.
+    pub training: Training<'a>,
 }
-
-/// Parameters of planners; a planner searches for those that are not given, or uses the defaults of its paper.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// `window`: lookahead, in bytes of the tensors of the next uses.
-    pub window: Option<u64>,
-    /// `tflms-chain`: maximum number of swapped tensors, those produced first.
-    pub n_tensors: Option<u32>,
-    /// `tflms-chain`: number of operators before its use at which a tensor's swap-in begins, at least 1.
-    pub ahead: Option<u32>,
-    /// `tflms-chain`: a tensor is swapped between a forward and a later use that are at least this many operators apart (α).
-    pub threshold: Option<u32>,
-    /// `tflms-chain`: a tensor is also swapped between forward uses that are at least this many operators apart.
-    pub branch_threshold: Option<u32>,
-    /// `tflms-chain`: after a swap-in, a tensor stays resident for uses that are at most this many operators apart.
-    pub fuse_swapins: Option<u32>,
-}
-
-const WINDOW: CallOption = CallOption::open(
-    "bytes",
-    "size of the look-ahead window, in bytes used; the best of several",
-    OptionValue::NoBytes,
-);
-const N_TENSORS: CallOption = CallOption::open(
-    "n-tensors",
-    "swap at most this many tensors, in the order in which they are produced; all",
-    OptionValue::NoCount,
-);
-const AHEAD: CallOption =
-    CallOption::open("ahead", "start swap-ins this many operators before the use; 1", OptionValue::NoCount);
-const THRESHOLD: CallOption = CallOption::open(
-    "threshold",
-    "swap between forward and backward uses at least this many operators apart (α); 2",
-    OptionValue::NoCount,
-);
-const BRANCH_THRESHOLD: CallOption = CallOption::open(
-    "branch-threshold",
-    "swap between forward uses at least this many operators apart; none",
-    OptionValue::NoCount,
-);
-const FUSE_SWAPINS: CallOption = CallOption::open(
-    "fuse-swapins",
-    "backward uses at most this many operators apart share a swap-in; none",
-    OptionValue::NoCount,
-);
-const EPISODES: CallOption = CallOption::count("episodes", "learn from this many episodes", dqn::EPISODES);
-const SEED: CallOption = CallOption::count("seed", "seed of random choices", 0);
-
-/// The options of the two planners of TFLMS.
-const OF_TFLMS: &[CallOption] = &[N_TENSORS, AHEAD, THRESHOLD, BRANCH_THRESHOLD, FUSE_SWAPINS];
 
 impl<'a> Parameters<'a> {
-    /// The parameters that a call of the planner sets.
-    pub fn of(planner: &Planner, call: &CallOptions) -> Parameters<'a> {
-        let mut parameters = Parameters::default();
-        let has = |option: &CallOption| planner.options.contains(option);
-        // No plan has as many operators or tensors as 32 bits count.
-        let count = |option: &CallOption| {
-            let given = has(option).then(|| call.count_if_given(option)).flatten();
-            given.map(|count| u32::try_from(count).unwrap_or(u32::MAX))
-        };
-        parameters.options = Options {
-            window: has(&WINDOW).then(|| call.bytes_if_given(&WINDOW)).flatten().map(|bytes| bytes.0),
-            n_tensors: count(&N_TENSORS),
-            ahead: count(&AHEAD),
-            threshold: count(&THRESHOLD),
-            branch_threshold: count(&BRANCH_THRESHOLD),
-            fuse_swapins: count(&FUSE_SWAPINS),
-        };
-        if has(&EPISODES) {
-            // Without an episode there is no plan.
-            parameters.learning.episodes = u32::try_from(call.count(&EPISODES)).unwrap_or(u32::MAX).max(1);
-            parameters.learning.seed = call.count(&SEED);
-        }
-        parameters
+    /// The parameters of a call with these options.
+    pub fn of(options: &'a CallOptions) -> Parameters<'a> {
+        Parameters { options: Some(options), training: Training::default() }
     }
+}
+
+/// The training of a planner that learns, as far as options do not describe it.
+#[derive(Clone, Copy, Default)]
+pub struct Training<'a> {
+    /// The initial weights of its network, as many as the network has; random if there are none.
+    pub weights: Option<&'a [f64]>,
+    /// Callback after each episode.
+    pub watch: Option<&'a (dyn Fn(&Episode) + Sync)>,
+}
+
+impl fmt::Debug for Training<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Training { weights, watch } = self;
+        write!(f, "Training {{ weights: {}, watch: {} }}", weights.is_some(), watch.is_some())
+    }
+}
+
+/// A finished episode of a training.
+#[derive(Clone, Copy, Debug)]
+pub struct Episode<'a> {
+    /// Its number, from 1.
+    pub number: u32,
+    /// The number of episodes planned.
+    pub of: u32,
+    /// The time of its plan beyond that of the operators alone, in nanoseconds.
+    pub overhead_nanos: u64,
+    /// The same of the best plan so far.
+    pub best_nanos: u64,
+    /// The weights after it.
+    pub weights: &'a [f64],
 }
 
 /// A planner: name, description and function.
@@ -184,7 +144,7 @@ impl Configured<'_> {
     }
 }
 
-/// Every planner. The only registration point.
+/// The planners of this project.
 pub static PLANNERS: &[Planner] = &[
     Planner {
         name: "auto",
@@ -206,108 +166,6 @@ pub static PLANNERS: &[Planner] = &[
         glance: Some(swap_only::glance),
         run: |request, _| swap_only::plan(request),
     },
-    Planner {
-        name: "greedy",
-        summary: "swapping the first activations (OPT §4)",
-        options: &[],
-        ranges: true,
-        ours: false,
-        learns: false,
-        glance: None,
-        run: |request, _| greedy::plan(request),
-    },
-    Planner {
-        name: "dynprog",
-        summary: "swapping what is best if copies could stop (OPT §5)",
-        options: &[],
-        ranges: true,
-        ours: false,
-        learns: false,
-        glance: None,
-        run: |request, _| dynprog::plan(request),
-    },
-    Planner {
-        name: "vdnn",
-        summary: "swapping what overlaps best, or half of it (OPT §6.1)",
-        options: &[],
-        ranges: true,
-        ours: false,
-        learns: false,
-        glance: None,
-        run: |request, _| vdnn::plan(request),
-    },
-    Planner {
-        name: "autoswap",
-        summary: "swapping by four scores, weighted best (AutoSwap)",
-        options: &[],
-        ranges: true,
-        ours: false,
-        learns: false,
-        glance: None,
-        run: |request, _| autoswap::plan(request),
-    },
-    Planner {
-        name: "memonger",
-        summary: "recomputation between kept tensors (Memonger)",
-        options: &[],
-        ranges: false,
-        ours: false,
-        learns: false,
-        glance: None,
-        run: |request, _| memonger::plan(request),
-    },
-    Planner {
-        name: "window",
-        summary: "an adaptive window over the next uses (OOC)",
-        options: &[WINDOW],
-        ranges: false,
-        ours: false,
-        learns: false,
-        glance: None,
-        run: |request, parameters| window::plan(request, &parameters.options),
-    },
-    Planner {
-        name: "lru",
-        summary: "eviction of what was used longest ago (SuperNeurons)",
-        options: &[],
-        ranges: false,
-        ours: false,
-        learns: false,
-        glance: None,
-        run: |request, _| lru::plan(request),
-    },
-    Planner {
-        name: "tflms-chain",
-        summary: "swapping from the forward to the backward phase, by operators in a row (TFLMS)",
-        options: OF_TFLMS,
-        ranges: false,
-        ours: false,
-        learns: false,
-        glance: None,
-        run: |request, parameters| tflms::plan(request, &parameters.options),
-    },
-    Planner {
-        name: "tflms-best",
-        summary: "the same, with the parameters that fit and take the least time",
-        options: OF_TFLMS,
-        ranges: false,
-        ours: false,
-        learns: false,
-        glance: None,
-        run: |request, parameters| tflms::plan_best(request, &parameters.options),
-    },
-    // If the planner's own plan has no addresses, its choice of recomputed operators is used: to train again for a slightly
-    // smaller budget takes too long.
-    Planner {
-        name: "dqn",
-        summary: "swapping and recomputation as a network learns them (DQN)",
-        options: &[EPISODES, SEED],
-        ranges: false,
-        ours: true,
-        learns: true,
-        glance: None,
-        run: |request, parameters| dqn::plan(request, &parameters.learning),
-    },
 ];
 
 /// The planner of plans that another program made. Where one of them must be planned anew, as for another budget, `auto` does.
@@ -322,7 +180,7 @@ pub static FOREIGN: Planner = Planner {
     run: |request, _| auto::plan(request),
 };
 
-/// The planner with this name, or with a name that it had in an earlier version.
+/// The planner of [`PLANNERS`] with this name, or with a name that it had in an earlier version.
 pub fn planner(name: &str) -> Option<&'static Planner> {
     let name = if name == "optimal" { "swap-only" } else { name };
     PLANNERS.iter().find(|planner| planner.name == name)

@@ -14,6 +14,7 @@ const BELOW: &[(&str, &[&str])] = &[
         &[
             "lmsc-onnx",
             "lmsc-mlir",
+            "lmsc-papers",
             "lmsc-passes",
             "lmsc-plan",
             "lmsc-cuda",
@@ -24,6 +25,7 @@ const BELOW: &[(&str, &[&str])] = &[
     ),
     ("lmsc-onnx", &["lmsc-ir"]),
     ("lmsc-mlir", &["lmsc-ir"]),
+    ("lmsc-papers", &["lmsc-passes", "lmsc-plan", "lmsc-planners", "lmsc-schedule", "lmsc-ir"]),
     ("lmsc-passes", &["lmsc-plan", "lmsc-ir"]),
     ("lmsc-plan", &["lmsc-planners", "lmsc-address", "lmsc-bound", "lmsc-cost", "lmsc-schedule", "lmsc-ir"]),
     ("lmsc-planners", &["lmsc-bound", "lmsc-schedule", "lmsc-ir"]),
@@ -45,8 +47,8 @@ const FOR_TESTS: &str = "lmsc-testing";
 
 /// Dependencies between members follow the design's arrows.
 ///
-/// Development dependencies do too, but for [`FOR_TESTS`], on which nothing else may depend, and planners, which the tests of bounds
-/// and addresses ask for plans.
+/// Development dependencies do too, but for [`FOR_TESTS`], on which nothing else may depend, and planners, which the tests of bounds,
+/// addresses and lowering ask for plans.
 pub(super) fn arrows_are_those_of_the_design(tree: &Tree) -> Vec<String> {
     let mut messages = Vec::new();
     for (path, text) in tree.members() {
@@ -58,7 +60,8 @@ pub(super) fn arrows_are_those_of_the_design(tree: &Tree) -> Vec<String> {
             continue;
         };
         for (line, dependency, entry, kind) in manifest::tables(text).iter().flat_map(dependencies) {
-            let for_tests = kind == Kind::Dev && [FOR_TESTS, "lmsc-planners"].contains(&&*dependency);
+            let for_tests =
+                kind == Kind::Dev && [FOR_TESTS, "lmsc-planners", "lmsc-papers"].contains(&&*dependency);
             if kind == Kind::Workspace {
                 if !entry.starts_with(&dependency) {
                     messages.push(format!("{path}:{line}: `{dependency}` is renamed, use its own name"));

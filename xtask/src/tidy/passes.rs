@@ -3,8 +3,10 @@
 use super::Tree;
 use crate::lex;
 
-/// Where passes are registered.
-const REGISTRY: &str = "passes/src/lib.rs";
+/// Where passes are registered, and the list there.
+const REGISTRY: (&str, &str) = ("passes/src/lib.rs", "REGISTRY");
+/// The same of passes of the papers.
+const PAPERS: (&str, &str) = ("papers/src/lib.rs", "PASSES");
 
 /// An `impl Pass for …`.
 struct PassImpl {
@@ -16,10 +18,10 @@ struct PassImpl {
     name: Option<String>,
 }
 
-/// The passes implemented in `passes/src`, test modules aside.
+/// The passes implemented in `passes/src` and `papers/src`, test modules aside.
 fn implemented(tree: &Tree) -> Vec<PassImpl> {
     let mut found = Vec::new();
-    for (path, text) in tree.rust("passes/src/") {
+    for (path, text) in tree.rust("passes/src/").chain(tree.rust("papers/src/")) {
         let code = lex::code(text);
         let end = code.find("#[cfg(test)]").unwrap_or(code.len());
         let starts: Vec<usize> = lex::words(&code[..end], "Pass")
@@ -43,10 +45,16 @@ fn implemented(tree: &Tree) -> Vec<PassImpl> {
     found
 }
 
-/// The types listed in `REGISTRY`; `None` when the crate has none.
+/// The types listed in [`REGISTRY`] and [`PAPERS`]; `None` if there is no such list.
 fn registered(tree: &Tree) -> Option<Vec<String>> {
-    let code = lex::code(tree.text(REGISTRY)?);
-    let from = *lex::words(&code, "REGISTRY").iter().find(|at| code[**at..].starts_with("REGISTRY:"))?;
+    Some([listed(tree, REGISTRY)?, listed(tree, PAPERS).unwrap_or_default()].concat())
+}
+
+/// The types in the list of this name in this file.
+fn listed(tree: &Tree, (path, name): (&str, &str)) -> Option<Vec<String>> {
+    let code = lex::code(tree.text(path)?);
+    let is_declared = |at: &&usize| code[**at + name.len()..].starts_with(':');
+    let from = *lex::words(&code, name).iter().find(is_declared)?;
     let list = code[from..].split_once('=')?.1.split(';').next()?;
     let entry = |text: &str| {
         let path =
@@ -63,9 +71,8 @@ pub(super) fn passes_are_registered(tree: &Tree) -> Vec<String> {
     let mut messages = Vec::new();
     for PassImpl { path, line, ident, name } in implemented(tree) {
         if !registered.contains(&ident) {
-            messages.push(format!(
-                "{path}:{line}: `{ident}` is not registered, add it to REGISTRY in {REGISTRY}"
-            ));
+            let (file, list) = if path.starts_with("papers/") { PAPERS } else { REGISTRY };
+            messages.push(format!("{path}:{line}: `{ident}` is not registered, add it to {list} in {file}"));
         }
         if name.is_none() {
             messages
@@ -133,7 +140,7 @@ mod tests {
 
     fn with(extra: (&str, &str)) -> Tree {
         Tree::of([
-            (REGISTRY, LIB),
+            (REGISTRY.0, LIB),
             ("passes/src/swap.rs", SWAP),
             ("passes/src/fold.rs", FOLD),
             ("testdata/passes/swap/one.lms", ""),
@@ -174,7 +181,7 @@ mod tests {
     #[test]
     fn a_pass_without_case_fails() {
         let tree =
-            Tree::of([(REGISTRY, LIB), ("passes/src/swap.rs", SWAP), ("testdata/passes/swap/a.snap", "")]);
+            Tree::of([(REGISTRY.0, LIB), ("passes/src/swap.rs", SWAP), ("testdata/passes/swap/a.snap", "")]);
         assert_eq!(
             passes_have_cases(&tree),
             ["passes/src/swap.rs:1: `Swap` has no test, add a case `testdata/passes/swap/<claim>.lms`"]

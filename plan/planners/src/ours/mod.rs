@@ -4,11 +4,11 @@ mod annealing;
 pub(crate) mod auto;
 mod justified;
 mod nudge;
-pub(crate) mod remat;
+pub mod remat;
 pub(crate) mod split;
 pub mod swap_only;
 pub(crate) mod swap_set;
 mod variables;
 mod whole;
 
-pub use swap_set::Manner;
+pub use swap_set::{Manner, pieces_of, travels_whole};

@@ -5,15 +5,15 @@ use lmsc_schedule::problem::{Operator, Problem, TensorId, Uses, Window};
 use lmsc_schedule::tuned::{self, Tunable};
 use smallvec::{SmallVec, smallvec};
 
-/// The number of operators of [`Reach::Short`].
+/// The number of operators of [`ReuseReach::Short`].
 const REUSED_WITHIN: Tunable<usize> = Tunable::new(40);
 
 /// Maximum number of recomputed operators, as a multiple of the operators of the source.
-pub(crate) const MOST_AGAIN: usize = 3;
+pub const MOST_AGAIN: usize = 3;
 
 /// A problem in which some operators run more than once.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Rewritten {
+pub struct Rewritten {
     /// The problem that is executed.
     pub problem: Problem,
     /// For each tick, the tick of the source that it is or repeats.
@@ -24,7 +24,7 @@ pub(crate) struct Rewritten {
 
 /// A tensor that is recomputed instead of being kept, for one of its windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Dropped {
+pub struct Dropped {
     /// The window between the uses, during which the tensor is dropped.
     pub window: Window,
     /// Treatment of an operator that needs it earlier than the use that ends the window.
@@ -36,7 +36,7 @@ pub(crate) struct Dropped {
 
 impl Dropped {
     /// The tensor is recomputed right before the use that ends the window, or before an earlier use, and stays.
-    pub(crate) fn new(window: Window) -> Dropped {
+    pub fn new(window: Window) -> Dropped {
         Dropped { window, needed: Needed::Stays, early: 0 }
     }
 
@@ -48,7 +48,7 @@ impl Dropped {
 
 /// The handling of a tensor that is dropped for a window and needed within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Needed {
+pub enum Needed {
     /// It stays resident from then on.
     Stays,
     /// It is dropped again, and serves other operators within the reach of the rewriting.
@@ -59,7 +59,7 @@ pub(crate) enum Needed {
 
 /// Facts about a problem, computed once for many rewritings.
 #[derive(Debug)]
-pub(crate) struct Rematerializer<'a> {
+pub struct Rematerializer<'a> {
     problem: &'a Problem,
     uses: Uses,
     /// For each tensor, the operator that produces it.
@@ -71,7 +71,7 @@ pub(crate) struct Rematerializer<'a> {
 
 impl<'a> Rematerializer<'a> {
     /// The rematerializer of the problem.
-    pub(crate) fn new(problem: &'a Problem) -> Rematerializer<'a> {
+    pub fn new(problem: &'a Problem) -> Rematerializer<'a> {
         let mut producer = SecondaryMap::with_capacity(problem.tensors.len());
         let mut changes: SecondaryMap<_, Vec<u32>> = SecondaryMap::with_capacity(problem.tensors.len());
         for (tick, op) in problem.ops.iter().enumerate() {
@@ -100,7 +100,7 @@ impl<'a> Rematerializer<'a> {
     ///
     /// Its producer must be recomputable, and neither the tensor nor the inputs of its producer may have changed since. The
     /// results of the producer do not depend on the tensors that it changes in place ([`Operator::recomputable`]).
-    pub(crate) fn windows(&self) -> Vec<Window> {
+    pub fn windows(&self) -> Vec<Window> {
         let mut windows = Vec::new();
         for tensor in self.problem.tensors.keys() {
             let uses = self.uses.of(tensor);
@@ -112,17 +112,17 @@ impl<'a> Rematerializer<'a> {
     }
 
     /// The tick at which the tensor is produced.
-    pub(crate) fn producer(&self, tensor: TensorId) -> Option<u32> {
+    pub fn producer(&self, tensor: TensorId) -> Option<u32> {
         self.producer[tensor]
     }
 
     /// The last tick at which the source uses the tensor.
-    pub(crate) fn last_use(&self, tensor: TensorId) -> u32 {
+    pub fn last_use(&self, tensor: TensorId) -> u32 {
         self.uses.of(tensor).last().copied().unwrap_or(0)
     }
 
     /// Whether the operator that produced the tensor may run again right before the operator of the tick `now`.
-    pub(crate) fn can_repeat(&self, tensor: TensorId, now: u32) -> bool {
+    pub fn can_repeat(&self, tensor: TensorId, now: u32) -> bool {
         now < self.no_more[tensor]
     }
 
@@ -134,18 +134,18 @@ impl<'a> Rematerializer<'a> {
     ///
     /// None if more than [`MOST_AGAIN`] times the operators would be recomputed: recomputations for recomputations can double
     /// their number at every step back.
-    pub(crate) fn rewrite(&self, dropped: &[Dropped], dead: Dead<'_>) -> Option<Rewritten> {
+    pub fn rewrite(&self, dropped: &[Dropped], dead: Dead<'_>) -> Option<Rewritten> {
         let mut rewritten = Rewritten::default();
         self.rewrite_into(dropped, dead, &mut rewritten).then_some(rewritten)
     }
 
     /// As [`Rematerializer::rewrite`], into the memory of another rewritten problem; false if there is no result.
-    pub(crate) fn rewrite_into(&self, dropped: &[Dropped], dead: Dead<'_>, result: &mut Rewritten) -> bool {
+    pub fn rewrite_into(&self, dropped: &[Dropped], dead: Dead<'_>, result: &mut Rewritten) -> bool {
         self.rewrite_within(dropped, dead, u64::MAX, result)
     }
 
     /// As [`Rematerializer::rewrite_into`]; also false if the operators take longer than `most_nanos`.
-    pub(crate) fn rewrite_within(
+    pub fn rewrite_within(
         &self,
         dropped: &[Dropped],
         dead: Dead<'_>,
@@ -158,19 +158,19 @@ impl<'a> Rematerializer<'a> {
 
 /// The handling of tensors that only recomputed operators read after their last use in the source.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Dead<'a> {
+pub struct Dead<'a> {
     /// These are kept until then. The others are recomputed.
     pub lasting: &'a [TensorId],
     /// These are recomputed for each operator of the source that requires recomputation. The others serve other operators
     /// within the reach.
     pub renewed: &'a [TensorId],
     /// For how long these others serve, and dropped tensors that go again.
-    pub reach: Reach,
+    pub reach: ReuseReach,
 }
 
 /// How long a recomputed tensor serves other operators before it is dropped again, unless it is to be recomputed for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub(crate) enum Reach {
+pub enum ReuseReach {
     /// For [`REUSED_WITHIN`] operators from its recomputation, recomputed ones among them.
     #[default]
     Short,
@@ -187,7 +187,7 @@ struct Rewriting<'a> {
     nanos: u64,
     most_nanos: u64,
     most_ops: usize,
-    reach: Reach,
+    reach: ReuseReach,
     /// The position of the first operator that is recomputed for the next operator of the source.
     group: usize,
     result: &'a mut Rewritten,
@@ -302,8 +302,8 @@ impl<'a> Rewriting<'a> {
         let is_renewed = dropped.map_or(state.is_renewed, |d| d.needed == Needed::Renewed);
         let is_recent = |at: u32| match self.reach {
             _ if is_renewed => at as usize >= self.group,
-            Reach::Short => self.result.op_origin.len() - (at as usize) < REUSED_WITHIN.get(),
-            Reach::Operators(reach) => now - state.used <= reach,
+            ReuseReach::Short => self.result.op_origin.len() - (at as usize) < REUSED_WITHIN.get(),
+            ReuseReach::Operators(reach) => now - state.used <= reach,
         };
         is_gone && !state.made.is_some_and(is_recent)
     }
@@ -434,7 +434,7 @@ mod tests {
         let dropped: Vec<Dropped> =
             windows.map(|window| Dropped { needed: Needed::GoesAgain, ..Dropped::new(window) }).collect();
         let origin = |reach: u32| {
-            let dead = Dead { reach: Reach::Operators(reach), ..Dead::default() };
+            let dead = Dead { reach: ReuseReach::Operators(reach), ..Dead::default() };
             remat.rewrite(&dropped, dead).unwrap().op_origin
         };
         assert_eq!(origin(3), [0, 1, 2, 0, 3, 4, 5, 6, 0, 7]);

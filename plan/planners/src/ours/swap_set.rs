@@ -446,14 +446,14 @@ impl<'a> Cover<'a> {
 }
 
 /// The number of pieces of the tensor, and the size of all but the last, a multiple of the grain.
-pub(crate) fn pieces_of(tensor: &Tensor, piece: u64, grain: u64) -> (u32, u64) {
+pub fn pieces_of(tensor: &Tensor, piece: u64, grain: u64) -> (u32, u64) {
     let bytes = tensor.bytes;
     let size = bytes.div_ceil(bytes.div_ceil(piece)).next_multiple_of(grain);
     (bytes.div_ceil(size) as u32, size)
 }
 
 /// Whether the tensor, swapped in these windows, is a variable that is resident between steps and must be copied whole.
-pub(crate) fn travels_whole<'a>(
+pub fn travels_whole<'a>(
     problem: &Problem,
     tensor: TensorId,
     mut windows: impl Iterator<Item = &'a Window>,

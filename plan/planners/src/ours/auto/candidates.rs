@@ -9,7 +9,7 @@ use lmsc_schedule::problem::{Problem, TensorId};
 use lmsc_schedule::tuned::Tunable;
 
 use crate::ours::justified::SMALLEST_PIECE;
-use crate::ours::remat::{Dropped, Needed, Reach, Rematerializer};
+use crate::ours::remat::{Dropped, Needed, Rematerializer, ReuseReach};
 use crate::ours::swap_only::PIECES;
 
 /// The decision for a [`Candidate`].
@@ -57,12 +57,12 @@ impl Fate {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Choice {
     fates: Vec<Fate>,
-    pub(super) reach: Reach,
+    pub(super) reach: ReuseReach,
 }
 
 impl Choice {
     /// The choice of these fates with this reach.
-    pub(super) fn new(fates: Vec<Fate>, reach: Reach) -> Choice {
+    pub(super) fn new(fates: Vec<Fate>, reach: ReuseReach) -> Choice {
         Choice { fates, reach }
     }
 }

@@ -12,7 +12,7 @@ use lmsc_schedule::tuned::Tunable;
 use super::candidates::{Choice, Fate};
 use super::repeats::{Forward, Layer, last_before};
 use super::{Found, Search};
-use crate::ours::remat::{Reach, Rewritten};
+use crate::ours::remat::{ReuseReach, Rewritten};
 use crate::ours::swap_only;
 use crate::ours::swap_set::Manner;
 
@@ -63,7 +63,7 @@ const SMALL_PLACE: u64 = 5000;
 struct Pattern {
     /// Distance, in layers, between the boundaries that are kept among layers that run again.
     stride: usize,
-    reach: Reach,
+    reach: ReuseReach,
     /// For each layer, whether it runs again.
     again: Vec<bool>,
     /// For each place, the first copy in which it is kept although the layer runs again.
@@ -195,7 +195,7 @@ impl<'a, 'b> Layered<'a, 'b> {
     fn none(&self) -> Pattern {
         Pattern {
             stride: 1,
-            reach: Reach::Operators(u32::MAX),
+            reach: ReuseReach::Operators(u32::MAX),
             again: vec![false; self.layers.len()],
             kept_from: vec![u32::MAX; self.places.len()],
         }
@@ -308,9 +308,9 @@ impl<'a, 'b> Layered<'a, 'b> {
         let layers = self.layers.len();
         for stride in STRIDES.get().into_iter().filter(|&stride| stride == 1 || 2 * stride <= layers) {
             let layer = self.late;
-            let of = |eighths: u32| Reach::Operators((layer * eighths / 8).max(SHORTEST_REACH));
+            let of = |eighths: u32| ReuseReach::Operators((layer * eighths / 8).max(SHORTEST_REACH));
             let long = [8 * stride as u32, 4 * (stride as u32 + 1)].map(of);
-            let mut reaches = vec![Reach::Operators(u32::MAX)];
+            let mut reaches = vec![ReuseReach::Operators(u32::MAX)];
             reaches.extend(long.into_iter().chain(REACHES.get().map(of)));
             reaches.dedup();
             let mut idle = 0;
@@ -470,11 +470,11 @@ impl<'a, 'b> Layered<'a, 'b> {
     /// The pattern with another reach, and with single layers spared or not.
     fn layers(&mut self, mut best: (u64, Pattern), most: usize) -> (u64, Pattern) {
         for eighths in OTHER_REACHES.get() {
-            if let Reach::Operators(reach) = best.1.reach
+            if let ReuseReach::Operators(reach) = best.1.reach
                 && self.evaluations < most
             {
                 let reach = (u64::from(reach) * eighths / 8).min(u64::from(u32::MAX));
-                let pattern = Pattern { reach: Reach::Operators(reach as u32), ..best.1.clone() };
+                let pattern = Pattern { reach: ReuseReach::Operators(reach as u32), ..best.1.clone() };
                 self.keep_better(&mut best, pattern);
             }
         }

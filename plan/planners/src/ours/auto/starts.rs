@@ -5,7 +5,7 @@ use lmsc_schedule::tuned::Tunable;
 
 use super::Search;
 use super::candidates::{Candidate, Choice, Fate};
-use crate::ours::remat::{Dropped, Reach};
+use crate::ours::remat::{Dropped, ReuseReach};
 
 /// Numbers of segments into which the forward phase is cut for initial choices.
 const SEGMENTS: Tunable<[u64; 8]> = Tunable::new([2, 4, 7, 11, 16, 24, 36, 64]);
@@ -94,7 +94,7 @@ impl Search<'_> {
 
     /// The choice of each candidate's fate.
     pub(super) fn choice(&self, fate: impl FnMut(&Candidate) -> Fate) -> Choice {
-        Choice::new(self.candidates.iter().map(fate).collect(), Reach::Short)
+        Choice::new(self.candidates.iter().map(fate).collect(), ReuseReach::Short)
     }
 
     /// The best choice at a price of bytes, in nanoseconds per 2^20 bytes, as far as a single price allows.
