@@ -46,6 +46,12 @@ def spectrum(x: Tensor) -> Tensor:
     return torch.stft(x, 16, 4, window=torch.hann_window(16), return_complex=True).abs()
 
 
+def there_and_back(x: Tensor, length: int | None = None, win_length: int = 16, **options: Any) -> Tensor:
+    window = torch.hann_window(win_length) + 0.1
+    frames = torch.stft(x, 16, 4, win_length, window, return_complex=True, **options)
+    return torch.istft(frames * (1 + 0.5j), 16, 4, win_length, window, length=length, **options)
+
+
 real = torch.view_as_real
 FUNCTIONS: dict[str, tuple[tuple[int, ...], Callable[[Tensor], Tensor]]] = {
     "there and back": ((8,), lambda x: torch.fft.irfft(torch.fft.rfft(x), 8)),
@@ -63,6 +69,9 @@ FUNCTIONS: dict[str, tuple[tuple[int, ...], Callable[[Tensor], Tensor]]] = {
     "Hermitian": ((2, 10), lambda x: torch.fft.hfft(torch.fft.ihfft(x))),
     "shifted": ((2, 10), lambda x: torch.fft.fftshift(torch.fft.fft(x)).real),
     "frames": ((2, 100), spectrum),
+    "frames and back": ((2, 128), lambda x: there_and_back(x, center=True)),
+    "frames and back, of a length": ((100,), lambda x: there_and_back(x, length=90, normalized=True, win_length=12)),
+    "frames and back, padded": ((2, 64), lambda x: there_and_back(x, length=80)),
     "rotary": ((2, 5, 3, 8), rotary),
     "polar": ((2, 5), lambda x: real(torch.polar(x.abs(), x * 3) * torch.polar(x.abs(), x).conj())),
     "quotients": ((4, 6), lambda x: real(of(x) / (of(x) + 3) + 2 / (of(x) + 3) + of(x) / (x.abs() + 1) - 1j * of(x))),

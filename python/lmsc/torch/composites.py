@@ -250,6 +250,32 @@ def methods_replaced() -> Iterator[None]:
                     setattr(owner, name, original)
 
 
+def istft(
+    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None,
+    center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False,
+) -> Tensor:  # fmt: skip
+    """`istft` without a look at the window: frames are added where they lie, and divided by the sum of the squared windows there."""
+    if return_complex or onesided is False:
+        raise CaptureError("istft is captured for real results of one side; use torch.fft for others")
+    hop, width = hop_length or n_fft // 4, win_length or n_fft
+    spectra = input.reshape(-1, *input.shape[-2:])
+    frames = torch.fft.irfft(spectra.transpose(1, 2), n=n_fft, norm="ortho" if normalized else None)
+    window = torch.ones(width, dtype=frames.dtype) if window is None else window
+    left = (n_fft - width) // 2
+    window = F.pad(window, (left, n_fft - width - left))
+    count = frames.shape[1]
+    total = n_fft + hop * (count - 1)
+
+    def added(x: Tensor) -> Tensor:
+        return F.fold(x.transpose(1, 2), (1, total), (1, n_fft), stride=(1, hop)).reshape(-1, total)
+
+    start = n_fft // 2 if center else 0
+    end = start + length if length is not None else total - start
+    y, weight = added(frames * window), added((window * window).expand(1, count, n_fft))
+    y = (y[:, start:end] / weight[:, start:end]).reshape(*input.shape[:-2], -1)
+    return F.pad(y, (0, end - total)) if end > total else y
+
+
 REPLACED: dict[Any, Callable[..., Any]] = {
     F.one_hot: one_hot,
     F.embedding_bag: embedding_bag,
@@ -260,4 +286,6 @@ REPLACED: dict[Any, Callable[..., Any]] = {
     torch.cumprod: cumprod,
     torch.Tensor.cumprod: cumprod,
     F.gaussian_nll_loss: gaussian_nll_loss,
+    torch.istft: istft,
+    torch.Tensor.istft: istft,
 }
