@@ -28,13 +28,38 @@ impl<T: Copy> Tunable<T> {
     }
 }
 
+/// A mechanism of a search: a part of it that makes plans better, and without which they would still be valid. In ordinary builds
+/// it is on. With the feature `sensitivity` one at a time can be switched off while the program runs; the results stand in
+/// `docs/measurements/mechanisms.md`.
+#[derive(Clone, Copy, Debug)]
+pub struct Mechanism {
+    /// Its name in the table.
+    pub name: &'static str,
+    /// A sentence without a full stop.
+    pub summary: &'static str,
+}
+
+impl Mechanism {
+    /// A mechanism with this name and this description.
+    pub const fn new(name: &'static str, summary: &'static str) -> Mechanism {
+        Mechanism { name, summary }
+    }
+
+    /// Whether the search uses it.
+    #[cfg(not(feature = "sensitivity"))]
+    #[inline(always)]
+    pub const fn is_on(self) -> bool {
+        true
+    }
+}
+
 /// Counts steps of an inner loop, for the benchmark. In ordinary builds it does nothing.
 #[cfg(not(feature = "sensitivity"))]
 #[inline(always)]
 pub const fn work(_steps: usize) {}
 
 #[cfg(feature = "sensitivity")]
-pub use trial::{DefinedAt, Scale, observed, with, work, worked};
+pub use trial::{DefinedAt, Scale, observed, with, without, work, worked};
 
 /// Trials of other values.
 #[cfg(feature = "sensitivity")]
@@ -44,7 +69,7 @@ mod trial {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-    use super::Tunable;
+    use super::{Mechanism, Tunable};
 
     /// Where a constant is defined: file and line. It identifies the constant.
     pub type DefinedAt = &'static Location<'static>;
@@ -85,15 +110,41 @@ mod trial {
         (result, std::mem::take(&mut *READ.lock().expect("no reader panics")).into_iter().collect())
     }
 
-    /// A number other than 0 for each place, the same for equal places (FNV-1a).
+    /// A number other than 0 for each place, the same for equal places.
     const fn digest(place: DefinedAt) -> u64 {
-        let (file, mut at, mut digest) =
-            (place.file().as_bytes(), 0, 0xcbf2_9ce4_8422_2325 ^ place.line() as u64);
-        while at < file.len() {
-            digest = (digest ^ file[at] as u64).wrapping_mul(0x100_0000_01b3);
+        fnv(place.file().as_bytes(), 0xcbf2_9ce4_8422_2325 ^ place.line() as u64)
+    }
+
+    /// A number other than 0 for a text (FNV-1a).
+    const fn fnv(text: &[u8], begin: u64) -> u64 {
+        let (mut at, mut digest) = (0, begin);
+        while at < text.len() {
+            digest = (digest ^ text[at] as u64).wrapping_mul(0x100_0000_01b3);
             at += 1;
         }
         digest >> 1 | 1
+    }
+
+    /// The digest of the mechanism that is off; 0 if none is.
+    static OFF: AtomicU64 = AtomicU64::new(0);
+
+    impl Mechanism {
+        const fn digest(self) -> u64 {
+            fnv(self.name.as_bytes(), 0xcbf2_9ce4_8422_2325)
+        }
+
+        /// Whether the search uses it.
+        pub fn is_on(self) -> bool {
+            OFF.load(SeqCst) != self.digest()
+        }
+    }
+
+    /// Runs the function without the mechanism; one run at a time.
+    pub fn without<R>(mechanism: Mechanism, run: impl FnOnce() -> R) -> R {
+        OFF.store(mechanism.digest(), SeqCst);
+        let result = run();
+        OFF.store(0, SeqCst);
+        result
     }
 
     impl<T: Scale> Tunable<T> {
@@ -162,6 +213,13 @@ mod trial {
             assert_eq!(with(PAIR.place, false, values), ([1, 3], 1.0));
             assert_eq!(with(ONE.place, false, values), ([1, 6], 0.5));
             assert_eq!(values(), ([1, 6], 1.0));
+        }
+
+        #[test]
+        fn only_the_mechanism_on_trial_is_off() {
+            let (first, other) = (Mechanism::new("first", ""), Mechanism::new("other", ""));
+            assert_eq!(without(first, || (first.is_on(), other.is_on())), (false, true));
+            assert!(first.is_on());
         }
     }
 }

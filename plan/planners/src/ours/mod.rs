@@ -3,6 +3,7 @@
 mod annealing;
 pub(crate) mod auto;
 mod justified;
+mod mechanisms;
 mod nudge;
 pub mod remat;
 pub(crate) mod split;
@@ -11,4 +12,5 @@ pub(crate) mod swap_set;
 mod variables;
 mod whole;
 
+pub use mechanisms::MECHANISMS;
 pub use swap_set::{Manner, pieces_of, travels_whole};

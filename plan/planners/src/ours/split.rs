@@ -8,6 +8,7 @@ use lmsc_schedule::tuned::Tunable;
 use lmsc_schedule::{Absences, Instruction, PieceId, Schedule, Step};
 
 use crate::ours::justified::schedule;
+use crate::ours::mechanisms;
 use crate::ours::swap_set::travels_whole;
 
 /// Number of parts into which a round splits a piece.
@@ -18,7 +19,7 @@ const PARTS: Tunable<u64> = Tunable::new(4);
 pub(super) fn split(problem: &Problem, budget: u64, smallest: u64, mut best: Schedule) -> Schedule {
     let uses = problem.uses();
     let mut absences = Absences::of(problem, &best);
-    loop {
+    while mechanisms::SPLIT.is_on() {
         let mut pieces = waits(&best);
         pieces.retain(|&id| {
             let piece = &absences.pieces[id];

@@ -10,6 +10,7 @@ use lmsc_schedule::tuned::Tunable;
 use lmsc_schedule::{CLOSE_GAP, DoesNotFit, Granularity, Plan, Request, Schedule};
 
 use crate::ours::justified::{PARALLEL_FROM, SMALLEST_PIECE, schedule};
+use crate::ours::mechanisms::{CLEAN, IN_TIME, LARGEST_FIRST, LATE, LOSING_LAST, MERGING, NUDGE, SMALL_LAST};
 use crate::ours::nudge::nudged;
 use crate::ours::split::split;
 use crate::ours::swap_set::{Cover, Last, Manner, Sizes};
@@ -67,6 +68,7 @@ fn shorter(request: &Request, plan: Plan) -> Plan {
         let mut search = Search::new(&covers, &MERGED.get());
         let kinds = [Manner::InTime, Manner::Clean].map(|manner| Kind { manner, last: Last::These(&losing) });
         if !losing.is_empty()
+            && LOSING_LAST.is_on()
             && search.look_at(&kinds).is_ok()
             && let Some((_, found)) = search.best.filter(|best| best.1.makespan() < schedule.makespan())
         {
@@ -76,7 +78,9 @@ fn shorter(request: &Request, plan: Plan) -> Plan {
             watch.found(schedule.makespan());
             watch.proved(bound.nanos);
         }
-        schedule = nudged(problem, request, bound.nanos + far_gap(bound.nanos), schedule);
+        if NUDGE.is_on() {
+            schedule = nudged(problem, request, bound.nanos + far_gap(bound.nanos), schedule);
+        }
     }
     Plan { schedule, ..plan }
 }
@@ -142,20 +146,21 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
     let mut search = Search::new(&covers, &merged);
     let kind = |manner| Kind { manner, last: Last::Below(0) };
     let (eager, in_time) = ([kind(Manner::Gone), kind(Manner::Ready)], [kind(Manner::InTime)]);
+    let in_time = if IN_TIME.is_on() { &in_time[..] } else { &[] };
     if problem.ops.len() < PARALLEL_FROM {
         search.look_at(&eager)?;
-        search.look_at(&in_time)?;
+        search.look_at(in_time)?;
     } else {
         let mut beside = Search::new(&covers, &merged);
-        let (beside, found) = both(|| beside.look_at(&in_time).map(|()| beside), || search.look_at(&eager));
+        let (beside, found) = both(|| beside.look_at(in_time).map(|()| beside), || search.look_at(&eager));
         found?;
         search.join(beside?);
     }
     let link = &problem.link;
-    if link.in_bytes_per_second < link.out_bytes_per_second {
+    if LATE.is_on() && link.in_bytes_per_second < link.out_bytes_per_second {
         search.look_at(&[kind(Manner::Late)])?;
     }
-    if problem.any_variable_leaves() {
+    if CLEAN.is_on() && problem.any_variable_leaves() {
         search.look_at(&[kind(Manner::Clean)])?;
     }
     if covers.cost_to_start() {
@@ -167,9 +172,12 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
         small.retain(|&bytes| smaller(bytes) > 0);
         small.dedup_by_key(|bytes| smaller(*bytes));
         let below = |manner| move |small| Kind { manner, last: Last::Below(small) };
+        let small = if SMALL_LAST.is_on() { small } else { Vec::new() };
         let kinds: Vec<Kind> = small.into_iter().map(below(search.best().0.manner)).collect();
         search.look_at(&kinds)?;
-        search.look_at(&[kind(Manner::Largest)])?;
+        if LARGEST_FIRST.is_on() {
+            search.look_at(&[kind(Manner::Largest)])?;
+        }
         let (best, found) = search.best();
         if problem.any_variable_leaves() && is_far(found, bound::swap(problem, budget).nanos) {
             let clean = less_small.iter().copied().map(below(Manner::Clean));
@@ -289,7 +297,7 @@ impl<'a> Search<'a> {
     fn schedule(&self, cover: &Cover) -> Result<Schedule, DoesNotFit> {
         let &Covers { problem, ref uses, budget, piece } = self.covers;
         let mut best = schedule(problem, uses, budget, &cover.absences(self.together[0]))?;
-        let more = if self.covers.cost_to_start() { &self.together[1..] } else { &[] };
+        let more = if self.covers.cost_to_start() && MERGING.is_on() { &self.together[1..] } else { &[] };
         for &together in more {
             let found = schedule(problem, uses, budget, &cover.absences(together))?;
             let found = split(problem, budget, piece, found);

@@ -6,6 +6,8 @@ use lmsc_schedule::problem::Problem;
 use lmsc_schedule::tuned::Tunable;
 use lmsc_schedule::{CLOSE_GAP, DoesNotFit, Granularity, Plan, Request};
 
+use crate::ours::mechanisms::STAYING;
+
 /// Variables stay if they have less than the budget divided by this together: where planning only swaps, and where
 /// it also recomputes.
 const SMALL_VARIABLES: Tunable<[u64; 2]> = Tunable::new([200, 20]);
@@ -43,7 +45,7 @@ pub(super) fn staying_or_leaving(
     run: impl Fn(&Request) -> Result<Plan, DoesNotFit>,
 ) -> Result<Plan, DoesNotFit> {
     let problem = request.problem;
-    if !problem.any_variable_leaves() {
+    if !problem.any_variable_leaves() || !STAYING.is_on() {
         return run(request);
     }
     let still = still(problem);

@@ -21,6 +21,7 @@ use lmsc_schedule::{
 };
 
 use crate::ours::annealing::{TEMPERATURES, cooled, uphill};
+use crate::ours::mechanisms::WHOLE_WALKS;
 
 /// Evaluations times operators at an effort of 100.
 const EVALUATIONS: Tunable<usize> = Tunable::new(3_000_000);
@@ -37,7 +38,7 @@ pub(super) fn schedule(problem: &Problem, request: &Request<'_>, eager: Schedule
     // Swaps alone leave less to decide, so that the highest temperature would be wasted.
     let [_, temperatures @ ..] = TEMPERATURES.get();
     let share = evaluations / temperatures.len();
-    if share == 0 || request.is_ended() {
+    if share == 0 || !WHOLE_WALKS.is_on() || request.is_ended() {
         return eager;
     }
     let enough = bound::swap(problem, budget).nanos;

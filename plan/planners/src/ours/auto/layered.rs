@@ -12,6 +12,7 @@ use lmsc_schedule::tuned::Tunable;
 use super::candidates::{Choice, Fate};
 use super::repeats::{Forward, Layer, last_before};
 use super::{Found, Search};
+use crate::ours::mechanisms::{KEPT_PLACES, TURNED_LAYERS};
 use crate::ours::remat::{ReuseReach, Rewritten};
 use crate::ours::swap_only;
 use crate::ours::swap_set::Manner;
@@ -174,8 +175,13 @@ impl<'a, 'b> Layered<'a, 'b> {
                 break;
             }
             let most = self.evaluations + all / 6;
-            let better = self.places((nanos, pattern), most);
-            let better = self.layers(better, most + all / 12);
+            let mut better = (nanos, pattern);
+            if KEPT_PLACES.is_on() {
+                better = self.places(better, most);
+            }
+            if TURNED_LAYERS.is_on() {
+                better = self.layers(better, most + all / 12);
+            }
             found.push(better);
         }
         found.retain(|(nanos, _)| *nanos < u64::MAX);

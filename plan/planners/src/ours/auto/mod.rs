@@ -38,6 +38,10 @@ use lmsc_schedule::{
 };
 
 use crate::ours::annealing::{TEMPERATURES, cooled, uphill};
+use crate::ours::mechanisms::{
+    CROSSOVER, EXCHANGE, LAYERS, PLACEMENT, POLISH, READY_SETS, REFINEMENT, RESTARTS, RETURNS, SEEDS,
+    SMALL_PIECES, TIME_AWARE,
+};
 use crate::ours::remat::{Dead, Rematerializer, Rewritten};
 use crate::ours::swap_set::{self, Manner};
 use crate::ours::variables::{staying_and_leaving, staying_or_leaving};
@@ -218,7 +222,7 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
         if request.is_ended() {
             break;
         }
-        if !least.is_close(now) {
+        if PLACEMENT.is_on() && !least.is_close(now) {
             placed = placed.into_iter().chain(search.placed(&found)).min_by_key(|p| p.schedule.makespan());
         }
         let gained = before.saturating_sub(now);
@@ -329,7 +333,7 @@ impl<'a> Search<'a> {
 
     /// The best choices for whole layers and their plans, the best first, where layers are decided first.
     fn layered(&self, effort: u32) -> Vec<(Found, Plan)> {
-        if !self.decides_by_layer {
+        if !self.decides_by_layer || !LAYERS.is_on() {
             return Vec::new();
         }
         let mut found = self.finished(Layered::new(self, &self.problem.uses()).best(effort));
@@ -367,6 +371,7 @@ impl<'a> Search<'a> {
         let mut found = self.finished(self.run(&seeds, number));
         let choices: Vec<Found> =
             found.iter().take(REFINED.get()).map(|(choice, _)| choice.clone()).collect();
+        let choices = if SMALL_PIECES.is_on() { choices } else { Vec::new() };
         let polished = self.polished(&choices, self.evaluations / WALK_SHARE.get() / 5, self.final_piece);
         let exchanged = self.exchanged(&polished, self.evaluations / WALK_SHARE.get() / 5, self.final_piece);
         let is_near = found.first().is_some_and(|(_, plan)| least.is_close(plan.schedule.makespan()));
@@ -385,8 +390,11 @@ impl<'a> Search<'a> {
     fn run(&self, seeds: &[Found], round: u64) -> Vec<Found> {
         let mut starts = self.started((self.evaluations / 2).max(32));
         // Either kind of eviction set may be better for the choices found from a start.
-        starts.iter_mut().step_by(2).for_each(|(_, manner, _)| *manner = Manner::Ready);
+        if READY_SETS.is_on() {
+            starts.iter_mut().step_by(2).for_each(|(_, manner, _)| *manner = Manner::Ready);
+        }
         // Half of the walks start from the best choices of the previous round, the others from constructed ones.
+        let seeds = if SEEDS.is_on() { seeds } else { &[] };
         let again = seeds.iter().take(TEMPERATURES.get().len() / 2).map(|(_, manner, choice)| {
             // Time-aware walks come last, and are few.
             let manner = if *manner == Manner::InTime { Manner::Gone } else { *manner };
@@ -401,7 +409,13 @@ impl<'a> Search<'a> {
         let mut found = self.walks(&starts, &TEMPERATURES.get(), share, first);
         // A plan far above the time of its operators alone may have more to gain.
         let far = found.first().is_some_and(|(best, ..)| *best > self.problem.compute_nanos() / 8 * 9);
-        for round in 1..=if far { 4 } else { 2 } {
+        for round in 1..=if !RESTARTS.is_on() {
+            0
+        } else if far {
+            4
+        } else {
+            2
+        } {
             let again = self.walks(&found, &RESTART_TEMPERATURES.get(), share, first + round);
             found.extend(again);
             found.sort();
@@ -413,8 +427,10 @@ impl<'a> Search<'a> {
         found.dedup();
         found.truncate(ELITE.get());
         let mut polished = self.polished(&found, share, self.piece);
-        let again = self.walks(&polished, &RESTART_TEMPERATURES.get(), share, first + 1);
-        polished.extend(self.polished(&again, share, self.piece));
+        if RETURNS.is_on() {
+            let again = self.walks(&polished, &RESTART_TEMPERATURES.get(), share, first + 1);
+            polished.extend(self.polished(&again, share, self.piece));
+        }
         found.extend(polished);
         found.sort();
         found.dedup();
@@ -429,6 +445,9 @@ impl<'a> Search<'a> {
 
     /// The best of the choices, with parts of the step taken from others where that is better.
     fn crossed(&self, found: &[Found]) -> Option<Found> {
+        if !CROSSOVER.is_on() {
+            return None;
+        }
         let ((least, manner, best), others) = found[..found.len().min(CROSSOVER_POOL.get())].split_first()?;
         let (mut least, mut choice, n) = (*least, best.clone(), best.len());
         let mut memory = Memory::default();
@@ -456,6 +475,9 @@ impl<'a> Search<'a> {
 
     /// Each of the choices, polished by its makespan with pieces of the given size.
     fn polished(&self, choices: &[Found], evaluations: usize, piece: u64) -> Vec<Found> {
+        if !POLISH.is_on() {
+            return choices.to_vec();
+        }
         self.each(choices, |one| self.polish(one, evaluations, piece, &FATES))
     }
 
@@ -520,6 +542,9 @@ impl<'a> Search<'a> {
 
     /// Each of the choices after exchanges, by its makespan with pieces of the given size.
     fn exchanged(&self, choices: &[Found], evaluations: usize, piece: u64) -> Vec<Found> {
+        if !EXCHANGE.is_on() {
+            return choices.to_vec();
+        }
         self.each(choices, |one| self.exchange(one, evaluations, piece))
     }
 
@@ -554,6 +579,9 @@ impl<'a> Search<'a> {
     /// The choices that walks and exchanges with time-aware eviction sets find from the best choices, after several rounds if
     /// these are near the bound.
     fn in_time(&self, mut found: Vec<Found>, is_near: bool) -> Vec<Found> {
+        if !TIME_AWARE.is_on() {
+            return Vec::new();
+        }
         let evaluations = self.evaluations / TIME_AWARE_SHARE.get();
         found.truncate(ELITE.get());
         found = self.each(&found, |(_, _, choice)| {
@@ -773,6 +801,9 @@ impl<'a> Search<'a> {
 
     /// The plan with a swap set chosen anew with regard to copy times, if that is better.
     fn refined(&self, plan: Plan) -> Plan {
+        if !REFINEMENT.is_on() {
+            return plan;
+        }
         let swaps = if self.problem.ops.len() > MANY_OPERATORS.get() {
             self.fewer_swaps(&plan.problem)
         } else {

@@ -5,6 +5,7 @@ use lmsc_schedule::tuned::Tunable;
 
 use super::Search;
 use super::candidates::{Choice, Fate};
+use crate::ours::mechanisms::ALIKE;
 
 /// Maximum number of tensors exchanged for one.
 const MOST_EXCHANGED: Tunable<usize> = Tunable::new(8);
@@ -90,7 +91,7 @@ impl Search<'_> {
         let (at, length) = (rng.below(n), length(n, rng));
         let class = |i: usize| self.candidates.get(i).map(|c| c.class);
         let others: Vec<usize> = (0..n).filter(|&i| i != at && class(i) == class(at)).collect();
-        if others.is_empty() {
+        if others.is_empty() || !ALIKE.is_on() {
             return;
         }
         let from = others[rng.below(others.len())];

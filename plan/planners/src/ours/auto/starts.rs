@@ -5,6 +5,7 @@ use lmsc_schedule::tuned::Tunable;
 
 use super::Search;
 use super::candidates::{Candidate, Choice, Fate};
+use crate::ours::mechanisms::{CUTS, PRICES};
 use crate::ours::remat::{Dropped, ReuseReach};
 
 /// Numbers of segments into which the forward phase is cut for initial choices.
@@ -25,7 +26,7 @@ impl Search<'_> {
         let least = self.candidates.iter().map(ratio).min().unwrap_or(0).max(1);
         let most = self.candidates.iter().map(ratio).max().unwrap_or(0);
         let mut price = least;
-        while price < most {
+        while PRICES.is_on() && price < most {
             uncut.push(self.at_price(price));
             price += (price / 4).max(1);
         }
@@ -40,7 +41,7 @@ impl Search<'_> {
         uncut.sort_unstable();
         uncut.dedup();
         let mut starts = uncut.clone();
-        for segments in SEGMENTS.get() {
+        for segments in SEGMENTS.get().into_iter().filter(|_| CUTS.is_on()) {
             let cuts = self.cuts(segments);
             for choice in &uncut {
                 let mut choice = choice.clone();

@@ -1,5 +1,6 @@
 //! Effect of half and double of each tuning constant ([`Tunable`](lmsc_plan::schedule::tuned::Tunable)) on
-//! plans, addresses and bounds.
+//! plans, addresses and bounds, and of plans without each mechanism of the search
+//! ([`Mechanism`](lmsc_plan::schedule::tuned::Mechanism)).
 //!
 //! `cargo bench -p lmsc-plan --bench sensitivity --features sensitivity` takes about half an hour and prints
 //! `docs/measurements/constants.md`: for each constant, how much worse the results become if it is halved and if it is doubled,
@@ -7,9 +8,12 @@
 //! is judged by these alone: that of a bound by bounds, that of a placement by placements.
 //!
 //! - `-- --write` writes the file.
+//! - `-- --mechanisms` prints `docs/measurements/mechanisms.md` instead, in some minutes; `--write` writes it.
 //! - `-- WORDS` tries the constants whose paths and names contain one of the words.
 
 #![allow(clippy::print_stdout, reason = "the benchmark prints a table")]
+
+mod mechanisms;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -60,6 +64,10 @@ struct Effect {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let writes = arguments.iter().any(|word| word == "--write");
+    if arguments.iter().any(|word| word == "--mechanisms") {
+        return mechanisms::measure(writes);
+    }
     let words: Vec<&String> = arguments.iter().filter(|word| !word.starts_with("--")).collect();
     let mut constants = constants();
     let is_asked = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(*word));
@@ -96,7 +104,7 @@ fn main() {
         section.push('\n');
     }
     let text = document(&cases, &sections);
-    if arguments.iter().any(|word| word == "--write") {
+    if writes {
         fs::write(format!("{ROOT}/docs/measurements/constants.md"), text).expect("it can be written");
     } else {
         println!("{text}");
