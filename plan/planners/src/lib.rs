@@ -37,7 +37,7 @@ mod papers;
 mod testing;
 
 use call::{CallOption, CallOptions, OptionValue};
-use ours::{auto, swap_only};
+use ours::{auto, lanes, swap_only};
 use papers::{autoswap, dynprog, greedy, lru, memonger, tflms, vdnn, window};
 
 pub use lmsc_schedule::{DoesNotFit, Granularity, Plan, Request, Scheduler};
@@ -156,7 +156,14 @@ impl Planner {
     /// # Errors
     /// [`DoesNotFit`] if the planner has no plan within the budget.
     pub fn plan(&self, request: &Request) -> Result<Plan, DoesNotFit> {
-        (self.run)(request, &Parameters::default())
+        self.plan_with(request, &Parameters::default())
+    }
+
+    fn plan_with(&self, request: &Request, parameters: &Parameters) -> Result<Plan, DoesNotFit> {
+        match request.problem.has_lanes() {
+            false => (self.run)(request, parameters),
+            true => lanes::plan(request, self.glance.is_some(), |request| (self.run)(request, parameters)),
+        }
     }
 
     /// The planner with these parameters.
@@ -180,7 +187,7 @@ impl Configured<'_> {
     /// # Errors
     /// [`DoesNotFit`] if the planner has no plan within the budget.
     pub fn plan(&self, request: &Request) -> Result<Plan, DoesNotFit> {
-        (self.planner.run)(request, &self.parameters)
+        self.planner.plan_with(request, &self.parameters)
     }
 }
 

@@ -3,6 +3,7 @@
 mod annealing;
 pub(crate) mod auto;
 mod justified;
+pub mod lanes;
 mod nudge;
 pub(crate) mod remat;
 pub(crate) mod split;

@@ -3,7 +3,7 @@
 mod extract;
 
 use lmsc_ir::Phase;
-use lmsc_schedule::problem::{Duplex, Link, Operator, Problem, Tensor, TensorId};
+use lmsc_schedule::problem::{COMPUTE, Duplex, Link, Operator, Problem, Tensor, TensorId};
 
 pub(crate) use extract::{extract, turn, window_at_the_turn};
 
@@ -94,6 +94,7 @@ impl Chain {
                 produces: x[i + 1].into_iter().chain(loss).collect(),
                 changes: Vec::new(),
                 recomputable: true,
+                lane: COMPUTE,
             });
         }
         for i in (0..n).rev() {
@@ -106,6 +107,7 @@ impl Chain {
                 produces: y[i].into_iter().collect(),
                 changes: Vec::new(),
                 recomputable: false,
+                lane: COMPUTE,
             });
         }
         problem
