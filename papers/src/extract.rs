@@ -220,6 +220,7 @@ mod tests {
                 produces: ids(produces),
                 changes: Vec::new(),
                 recomputable: true,
+                lane: 0,
             })
             .collect();
         problem.check().unwrap();

@@ -10,7 +10,7 @@ use lmsc_cost::Cost;
 use lmsc_ir::{
     Advice, Bytes, Def, Graph, Node, NodeId, Phase, Phases, Storage, StorageId, Storages, Type, ValueId, ops,
 };
-use lmsc_schedule::problem::{Link, Operator, Problem, ProblemError, Tensor, TensorId};
+use lmsc_schedule::problem::{COMPUTE, Link, Operator, Problem, ProblemError, Tensor, TensorId};
 
 /// A graph as a problem.
 #[derive(Clone, Debug)]
@@ -298,6 +298,7 @@ impl Bridge {
             produces,
             changes,
             recomputable: may_repeat,
+            lane: COMPUTE,
         }
     }
 }

@@ -2,8 +2,8 @@
 //! `lmsc-passes` applies.
 //!
 //! This crate is the side of planning that knows graphs: a [`Bridge`] makes a [`problem`] of a graph, [`service::plan`] answers a
-//! question about it, [`memory`] and [`order`] look at the graph itself. The rest is in crates of its own, which
-//! know only problems and are named here, too:
+//! question about it, [`memory`] and [`order`] look at the graph itself, [`ranks`] makes the step of one of several ranks. The rest is in
+//! crates of its own, which know only problems and are named here, too:
 //!
 //! | module | is |
 //! |---|---|
@@ -34,6 +34,7 @@ pub mod host;
 pub mod memory;
 pub mod order;
 pub mod placing;
+pub mod ranks;
 mod refusal;
 pub mod saved;
 mod scope;

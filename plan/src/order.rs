@@ -169,7 +169,8 @@ pub fn early_updates(problem: &Problem) -> EarlyUpdates {
         op.changes.iter().for_each(|&tensor| waits.append(&mut touched[tensor]));
         op.touches().for_each(|tensor| touched[tensor].push(tick as u32));
         op.produces.iter().chain(&op.changes).for_each(|&tensor| changed[tensor] = Some(tick as u32));
-        (op.phase == Phase::Update).then_some(waits)
+        // On several lanes they stay where they wait for reductions.
+        (op.phase == Phase::Update && !problem.has_lanes()).then_some(waits)
     });
     let origin = sorted_by_place(&early.places);
     let moved = early.places.iter().enumerate().filter(|&(tick, &place)| place != tick as u32).count();
@@ -586,7 +587,7 @@ fn number(node: NodeId) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use lmsc_schedule::problem::{Operator, Tensor};
+    use lmsc_schedule::problem::{COMPUTE, Operator, Tensor};
     use lmsc_testing::{Rng, Size, training_graph};
 
     use super::*;
@@ -745,6 +746,7 @@ mod tests {
             produces: produces.to_vec(),
             changes: changes.to_vec(),
             recomputable: false,
+            lane: COMPUTE,
         };
         problem.ops = vec![
             op(Phase::Forward, &[w, v], &[], &[]),

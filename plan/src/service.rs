@@ -104,7 +104,7 @@ pub enum Unplanned {
 /// let tensor = |bytes| Tensor { bytes, swappable: true, given: false, kept: false };
 /// let (a, b) = (problem.tensors.push(tensor(1000)), problem.tensors.push(tensor(500)));
 /// let op = |reads, produces| Operator {
-///     kind: 0, phase: Phase::Forward, nanos: 5000, workspace: 0, reads, produces, changes: vec![], recomputable: false,
+///     kind: 0, phase: Phase::Forward, nanos: 5000, workspace: 0, reads, produces, changes: vec![], recomputable: false, lane: 0,
 /// };
 /// problem.ops = vec![op(vec![], vec![a]), op(vec![], vec![b]), op(vec![b], vec![]), op(vec![a], vec![])];
 /// let question = Question {
@@ -142,6 +142,10 @@ pub fn plan(question: &Question<'_>) -> Result<Planned, Unplanned> {
 /// counted. It has no addresses.
 pub fn nothing_moves(question: &Question<'_>) -> Option<Planned> {
     let Request { problem, budget, .. } = question.request;
+    if problem.has_lanes() {
+        // One after the other is not how they run.
+        return None;
+    }
     let plan = Plan::without_copies(problem);
     let counted_nanos = plan.schedule.makespan();
     let (plan, peak) = match question.space {
@@ -233,6 +237,7 @@ fn held(question: &Question<'_>) -> Result<Planned, Unplanned> {
     let planner = &question.planner.with(question.parameters);
     match space {
         Space::Counted => in_bytes(planner, request),
+        Space::Arena if request.problem.has_lanes() => Err(Unplanned::NoAddresses(request.budget)),
         Space::Pages(page) => in_pages(planner, request, page),
         Space::Arena => match in_arena_or(planner, request, question.or_pages) {
             Err(refusal) if question.or_as_it_is => {

@@ -694,7 +694,7 @@ pub struct TaskArgs {
     /// Sizes and state.
     #[command(flatten)]
     pub binding: BindingArgs,
-    /// An instance instead of a model: JSON of the formats lmsc-planner-chain-1 and lmsc-planner-dag-1, or a trace of the
+    /// An instance instead of a model: JSON of the formats lmsc-planner-chain-1, lmsc-planner-dag-1 and -2, or a trace of the
     /// operations of a step, as JSON lines of the format lmsc-trace-1.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "profile", "host_budget"])]
     pub instance: Option<PathBuf>,
@@ -870,6 +870,7 @@ pub struct SweepArgs {
 #[command(after_help = "Examples:
   lmsc fit training_model.onnx --optimizer optimizer_model.onnx
   lmsc fit training_model.onnx --gpu rtx4090,h100-sxm --dim batch --dim sequence=512
+  lmsc fit training_model.onnx --gpu h100-sxm --ranks 8,64
   lmsc fit training_model.onnx --gpu auto --batch 32,64 --json")]
 pub struct FitArgs {
     /// The model: `.onnx`, `.lms` or `.mlir`.
@@ -881,6 +882,10 @@ pub struct FitArgs {
     /// Try only these batch sizes, without a search for the largest.
     #[arg(long = "batch", value_name = "SIZE", value_delimiter = ',', value_parser = batch)]
     pub batches: Vec<u64>,
+    /// Also plan the step of a rank where this number of ranks share the parameters, with the largest batch that one card holds.
+    /// Collectives run beside the operators, on the networks dgx and ethernet; their times are modelled.
+    #[arg(long = "ranks", value_name = "COUNT", value_delimiter = ',', value_parser = ranks)]
+    pub ranks: Vec<u64>,
     /// The name of the symbolic dimension that is the batch; or the value of another one, such as `sequence=512`. Repeatable.
     /// [default: `batch`, or the only one without a value]
     #[arg(long = "dim", value_name = "NAME[=VALUE]", value_parser = fit_dim)]
@@ -1305,6 +1310,14 @@ fn value(text: &str) -> Result<(String, String), String> {
     let (input, value) = pair(text)
         .ok_or_else(|| format!("`{text}` is not of the form INPUT=VALUE, for example rate=16000"))?;
     Ok((input.to_owned(), value.to_owned()))
+}
+
+/// A number of ranks for `lmsc fit`.
+fn ranks(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(count @ 2..=65_536) => Ok(count),
+        _ => Err("write a number of ranks from 2 to 65536".to_owned()),
+    }
 }
 
 /// A batch that `lmsc fit` tries.

@@ -246,7 +246,7 @@ fn kind_of(proof: &Proof) -> &'static str {
             "all plans that only swap"
         }
         Proof::Whole { .. } => "all plans that only swap, and whole tensors",
-        Proof::Joint { .. } => "all plans that swap and recompute",
+        Proof::Chain { .. } | Proof::Joint { .. } => "all plans that swap and recompute",
     }
 }
 

@@ -11,10 +11,10 @@ use lmsc_plan::saved::schedule;
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Task, does_not_fit, scheduler};
-use crate::Error;
 use crate::cli::args::EnvArgs;
 use crate::files::write_atomically;
 use crate::planner::PlannerCall;
+use crate::{Code, Error};
 
 /// A request of the program.
 #[derive(Deserialize)]
@@ -81,6 +81,13 @@ struct Complaint {
 pub fn env(args: &EnvArgs, out: &mut dyn Write) -> Result<(), Error> {
     let task = Task::of(&args.task, Some(args.memory), PassCx::default(), None)?;
     let problem = task.problem();
+    if problem.has_lanes() {
+        let message = format!(
+            "{}: its operators run on several lanes, which episodes and traces do not know",
+            task.name()
+        );
+        return Err(Error::new(Code::Option, message).with_help("plan it with `lmsc plan`"));
+    }
     if let Some(path) = &args.trace {
         let lines = trace::to_lines(problem, task.name());
         if path == Path::new("-") {

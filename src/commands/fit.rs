@@ -6,8 +6,12 @@ use std::fmt::Write;
 use lmsc_ir::{Bytes, Graph};
 use lmsc_passes::{MachineModel, PassCx, PlanRequest, carry_out, question};
 use lmsc_plan::bound;
+use lmsc_plan::cost::comm::{COMM, NETWORKS};
 use lmsc_plan::planners::Planner;
-use lmsc_plan::service::{self, Space, Unplanned};
+use lmsc_plan::planners::ours::lanes::{never, repeating};
+use lmsc_plan::problem::Problem;
+use lmsc_plan::ranks::{Ranks, sharded};
+use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
 use serde::Serialize;
 
 use crate::cli::args::{FitArgs, FitDim};
@@ -65,6 +69,9 @@ struct Card {
     /// The smallest batch that was found not to fit.
     refused: Option<u64>,
     points: Vec<Point>,
+    /// The steps of one of several ranks that share the parameters, with `--ranks`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ranks: Vec<OnRanks>,
 }
 
 /// Whether a step fits a card.
@@ -101,6 +108,29 @@ struct Step {
     lower_bound_ms: f64,
     /// Steps per second, times the batch if there is one.
     samples_per_second: f64,
+}
+
+/// The step of one of several ranks that share the parameters. A time is none where no plan fits. All times are modelled.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct OnRanks {
+    /// The batch of a rank.
+    batch: Option<u64>,
+    ranks: u64,
+    network: &'static str,
+    /// If parameters are gathered once and stay.
+    never_again_ms: Option<f64>,
+    /// If all parameters are gathered again for the backward phase.
+    always_again_ms: Option<f64>,
+    /// If the planner chooses.
+    planned_ms: Option<f64>,
+    /// No plan within the memory is faster than this.
+    lower_bound_ms: f64,
+    /// The memory of the plan of the planner's choice.
+    peak_bytes: Option<u64>,
+    /// The buckets of parameters that are gathered again in it, of those that both phases read.
+    gathered_again: usize,
+    gathers: usize,
 }
 
 /// The cards that the model fits, with batches and times, as text or JSON.
@@ -153,7 +183,10 @@ pub fn fit(args: &FitArgs) -> Result<String, Error> {
         let text = if file.extension().is_some_and(|e| e == "json") { fit.to_json() } else { fit.page() };
         write_atomically(file, |w| w.write_all(text.as_bytes()))?;
     }
-    let fits = fit.cards.iter().flat_map(|card| &card.points).any(|point| point.fits != Fits::No);
+    let fits = fit.cards.iter().any(|card| {
+        let alone = card.points.iter().any(|point| point.fits != Fits::No);
+        alone || card.ranks.iter().any(|on| on.planned_ms.is_some())
+    });
     match (fits, args.json) {
         (true, true) => Ok(fit.to_json()),
         (true, false) => Ok(fit.to_text()),
@@ -308,15 +341,33 @@ impl Search<'_, '_> {
             batches.max().flatten()
         };
         let not = points.iter().find(|(_, point)| point.fits == Fits::No).and_then(|(&batch, _)| batch);
+        let largest_batch = largest(|fits| fits != Fits::No);
+        let asked = match (&self.args.batches[..], largest_batch) {
+            ([], Some(batch)) => vec![Some(batch)],
+            _ => points
+                .keys()
+                .copied()
+                .take(if self.args.batches.is_empty() { 1 } else { usize::MAX })
+                .collect(),
+        };
+        let mut ranks = Vec::new();
+        for &count in &self.args.ranks {
+            for &batch in &asked {
+                for network in &NETWORKS {
+                    ranks.push(self.on_ranks(batch, Ranks { network, count })?);
+                }
+            }
+        }
         let target = self.cx.target();
         Ok(Card {
             target: target.name,
             description: target.description,
             budget_bytes: self.args.budget.bytes(target.device_bytes, || Bytes::ZERO).0,
             largest_as_it_is: largest(|fits| fits == Fits::AsItIs),
-            largest: largest(|fits| fits != Fits::No),
+            largest: largest_batch,
             refused: not,
             points: points.into_values().collect(),
+            ranks,
         })
     }
 
@@ -337,6 +388,52 @@ impl Search<'_, '_> {
         let step = fits.then(|| Step::new(needed.0, (compute, compute), batch));
         let fits = if fits { Fits::AsItIs } else { Fits::No };
         Ok(Point { batch, fits, needed_bytes: needed.0, compute_ms: millis(compute), step })
+    }
+
+    /// The result for one of several ranks with this batch each.
+    fn on_ranks(&mut self, batch: Option<u64>, ranks: Ranks<'_>) -> Result<OnRanks, Error> {
+        let (network, count) = (ranks.network.name, ranks.count);
+        self.stage.show(format!("{}, {count} ranks, {network}", self.cx.target().name));
+        let (cx, _) = self.asked(batch)?;
+        let mut graph = self.steps.step(batch)?.clone();
+        let bridge = before_planning(&mut graph, &cx)?;
+        let problem = sharded(&bridge.problem, ranks)
+            .map_err(|flaw| Error::ours(format!("the step of {count} ranks: {flaw}")))?;
+        let plan = |problem: &Problem| {
+            let asked = question(problem, self.planner, cx.question.budget.unwrap_or_default(), &cx);
+            // Plans on several lanes have no addresses.
+            let asked = Question { space: Space::Counted, or_pages: None, or_as_it_is: false, ..asked };
+            match service::plan(&asked) {
+                Ok(planned) => Ok(Some(planned)),
+                Err(Unplanned::Ours { planner, flaw }) => {
+                    Err(Error::ours(format!("planner {planner}: {flaw}")))
+                }
+                Err(_) => Ok(None),
+            }
+        };
+        let time = |planned: Option<Planned>| planned.map(|planned| millis(planned.nanos()));
+        let always = repeating(&problem, |_| true);
+        let (planned, never_again, always_again) = (plan(&problem)?, plan(&never(&problem))?, plan(&always)?);
+        let request = question(&problem, self.planner, cx.question.budget.unwrap_or_default(), &cx).request;
+        let bound = bound::best(&request);
+        bound::certify(&problem, request.budget, &bound)
+            .map_err(|flaw| Error::ours(format!("bound: {flaw}")))?;
+        let gathers =
+            |problem: &Problem| problem.ops.iter().filter(|op| op.lane == COMM && op.recomputable).count();
+        let once = gathers(&problem);
+        let again = planned.as_ref().map_or(0, |planned| gathers(&planned.plan.problem) - once);
+        Ok(OnRanks {
+            batch,
+            ranks: count,
+            network,
+            never_again_ms: time(never_again),
+            always_again_ms: time(always_again),
+            lower_bound_ms: millis(bound.nanos),
+            peak_bytes: planned.as_ref().map(|planned| planned.peak.saturating_add(cx.question.constants.0)),
+            planned_ms: time(planned),
+            gathered_again: again,
+            gathers: gathers(&always) - once,
+        })
     }
 
     /// The result for a batch, planned if needed.
@@ -414,6 +511,14 @@ impl Fit {
             );
             card.points.iter().for_each(|point| text += &point.to_text());
             text += &card.summary();
+            if !card.ranks.is_empty() {
+                _ = writeln!(
+                    text,
+                    "{:>8}  {:>6}  {:<9} {:>12} {:>12} {:>12} {:>12} {:>9}  gathered again",
+                    "batch", "ranks", "network", "never ms", "always ms", "planned ms", "peak", "gap"
+                );
+                card.ranks.iter().for_each(|on| text += &on.to_text());
+            }
         }
         text
     }
@@ -472,6 +577,25 @@ impl Point {
             step.samples_per_second,
             percent(step.step_ms, self.compute_ms),
             percent(step.step_ms, step.lower_bound_ms),
+        )
+    }
+}
+
+impl OnRanks {
+    fn to_text(&self) -> String {
+        let batch = self.batch.map_or_else(|| "-".to_owned(), |batch| batch.to_string());
+        let ms = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), |time| format!("{time:.3}"));
+        let gap = self.planned_ms.map_or_else(|| "-".to_owned(), |time| percent(time, self.lower_bound_ms));
+        format!(
+            "{batch:>8}  {:>6}  {:<9} {:>12} {:>12} {:>12} {:>12} {gap:>9}  {} of {}\n",
+            self.ranks,
+            self.network,
+            ms(self.never_again_ms),
+            ms(self.always_again_ms),
+            ms(self.planned_ms),
+            self.peak_bytes.map_or_else(|| "-".to_owned(), |peak| Bytes(peak).to_string()),
+            self.gathered_again,
+            self.gathers,
         )
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use lmsc_ir::{Graph, Phase};
 use lmsc_plan::Bridge;
 use lmsc_plan::planners::Plan;
-use lmsc_plan::problem::{Problem, TensorId};
+use lmsc_plan::problem::{COMPUTE, Problem, TensorId};
 use lmsc_plan::schedule::{self, Flaw, Instruction};
 use serde_json::{Map, Value, json};
 
@@ -94,7 +94,7 @@ pub(crate) fn plan_data(
     let held = schedule::held(&plan.problem, &plan.schedule)?;
     let stalls = stalls::stalls(plan);
     let waits = Waits::of(&stalls);
-    Ok(json!({
+    let mut data = json!({
         "makespan_ms": ms(plan.schedule.makespan()),
         "memory": {
             "peak": schedule::check(&plan.problem, &plan.schedule, u64::MAX)?,
@@ -104,7 +104,11 @@ pub(crate) fn plan_data(
         "waits": { "copy_in_ms": ms(waits.copy_in), "copy_out_ms": ms(waits.copy_out), "memory_ms": ms(waits.memory) },
         "steps": steps(plan, names, &stalls),
         "tensors": tensors::tensors(problem, plan, names, &stalls, ladder),
-    }))
+    });
+    if plan.problem.has_lanes() {
+        data["lanes"] = plan.problem.lanes[1..].iter().map(|lane| lane.name.as_str()).collect();
+    }
+    Ok(data)
 }
 
 /// The page's data for several planners' plans, one below the other: the memory over time, and the work of each
@@ -135,7 +139,9 @@ pub(crate) fn side_by_side(plans: &[(&str, &Plan)], names: &dyn Names) -> Result
             };
             json!([lane, step["start"], step["end"], color, name])
         };
-        let steps: Vec<Value> = steps(plan, names, &[]).iter().map(&mut compact).collect();
+        let all = steps(plan, names, &[]);
+        let shown = all.iter().filter(|step| step["lane"].as_u64().is_some_and(|lane| lane < 3));
+        let steps: Vec<Value> = shown.map(&mut compact).collect();
         rows.push(json!({
             "planner": planner, "makespan_ms": ms(plan.schedule.makespan()), "memory": memory, "steps": steps,
         }));
@@ -148,8 +154,14 @@ pub(crate) fn side_by_side(plans: &[(&str, &Plan)], names: &dyn Names) -> Result
 /// A Chrome trace of [`plan_data`]: one thread per engine, the memory as a counter for each class of bytes, and an
 /// arrow from each swap-out to the swap-ins of its copy.
 pub(crate) fn trace(data: &Value) -> String {
-    let lanes =
-        [("compute", "operator"), ("copies out", "swap-out"), ("copies in", "swap-in"), ("stalls", "stall")];
+    let mut lanes = vec![
+        ("compute", "operator"),
+        ("copies out", "swap-out"),
+        ("copies in", "swap-in"),
+        ("stalls", "stall"),
+    ];
+    let further = data["lanes"].as_array().into_iter().flatten();
+    lanes.extend(further.filter_map(|name| Some((name.as_str()?, "operator"))));
     let micros = |v: &Value| v.as_f64().unwrap_or(0.0) * 1e3;
     let named = |kind: &str, tid: usize, name: &str| json!({"ph": "M", "pid": 0, "tid": tid, "name": kind, "args": {"name": name}});
     let mut events = vec![named("process_name", 0, "a training step, as planned")];
@@ -258,8 +270,10 @@ fn steps(plan: &Plan, names: &dyn Names, stalls: &[Stall]) -> Vec<Value> {
                 let name = names.op(origin);
                 let again = std::mem::replace(&mut ran[origin as usize], true);
                 let phase = op.phase.to_string();
+                // Behind the stalls, further lanes of operators.
+                let lane = if op.lane == COMPUTE { 0 } else { 3 + op.lane };
                 steps.push(
-                    json!({"lane": 0, "start": start, "end": end, "name": name, "phase": phase, "again": again}),
+                    json!({"lane": lane, "start": start, "end": end, "name": name, "phase": phase, "again": again}),
                 );
             }
             Instruction::Out(p) => steps.push(piece(1, p)),
@@ -272,6 +286,7 @@ fn steps(plan: &Plan, names: &dyn Names, stalls: &[Stall]) -> Vec<Value> {
         let what = match stall.cause {
             Cause::CopyIn => "a copy in",
             Cause::CopyOut => "a copy out",
+            Cause::OtherLane => "another lane",
             Cause::Memory => "memory",
         };
         let name = format!("{who} waits for {what}");

@@ -1,6 +1,7 @@
 //! The waits of the compute engine, and the link bandwidth that would avoid each.
 
 use lmsc_plan::planners::Plan;
+use lmsc_plan::problem::{COMPUTE, TensorId};
 use lmsc_plan::schedule::{Instruction, PieceId, Step};
 use serde::Serialize;
 
@@ -26,6 +27,8 @@ pub(crate) enum Cause {
     CopyIn,
     /// A copy to the host, which frees memory.
     CopyOut,
+    /// An operator of another lane, whose result the operator reads.
+    OtherLane,
     /// Another allocation that precedes the operator's in the plan's order.
     Memory,
 }
@@ -66,8 +69,12 @@ pub(crate) fn stalls(plan: &Plan) -> Vec<Stall> {
     let mut free = 0;
     for step in steps {
         let Instruction::Op(tick) = step.instruction else { continue };
+        let op = &plan.problem.ops[tick as usize];
+        if op.lane != COMPUTE {
+            continue;
+        }
         if step.start > free {
-            let reads = &plan.problem.ops[tick as usize].reads;
+            let reads = &op.reads;
             let read = ending_at(step.start)
                 .find(|&&(_, _, piece, is_in)| is_in && reads.contains(&plan.schedule.pieces[piece].tensor));
             let left = ending_at(step.start).find(|(.., is_in)| !is_in);
@@ -77,6 +84,7 @@ pub(crate) fn stalls(plan: &Plan) -> Vec<Stall> {
                 (Some(copy), ..) => (Cause::CopyIn, Some(copy.1)),
                 (None, Some(copy), _) => (Cause::CopyOut, Some(copy.1)),
                 (None, None, Some(copy)) => (Cause::CopyIn, Some(copy.1)),
+                (None, None, None) if waits_for_lane(plan, step.start, reads) => (Cause::OtherLane, None),
                 (None, None, None) => (Cause::Memory, None),
             };
             stalls.push(Stall { start: free, end: step.start, tick: Some(tick), cause, copy });
@@ -89,6 +97,18 @@ pub(crate) fn stalls(plan: &Plan) -> Vec<Stall> {
         stalls.push(Stall { start: free, end, tick: None, cause, copy: Some(copy) });
     }
     stalls
+}
+
+/// Whether an operator of another lane ends at the time that produces one of the operands.
+fn waits_for_lane(plan: &Plan, time: u64, reads: &[TensorId]) -> bool {
+    plan.problem.has_lanes()
+        && plan.schedule.steps.iter().filter(|step| step.end == time).any(|step| match step.instruction {
+            Instruction::Op(tick) => {
+                let op = &plan.problem.ops[tick as usize];
+                op.lane != COMPUTE && op.produces.iter().any(|tensor| reads.contains(tensor))
+            }
+            _ => false,
+        })
 }
 
 /// The bandwidth, in bytes per second, at which a copy of this size and start would end before the stall begins, if
@@ -112,6 +132,17 @@ mod tests {
     use lmsc_plan::planners::{Granularity, Request, planner};
 
     use super::*;
+
+    #[test]
+    fn only_operators_that_compute_wait_and_may_wait_for_another_lane() {
+        let text = r#"{"format": "lmsc-planner-dag-2", "name": "two", "bw_d2h": 1e9, "bw_h2d": 1e9, "kinds": ["op", "gather"],
+            "tensor_bytes": [8, 64, 8], "given": [0], "kept": [0, 2], "lanes": [{"name": "comm"}], "on_lane": [[0, 1]],
+            "ops": [[1, 0, 5, 0, [0], [1], 1], [0, 0, 2, 0, [], [], 0], [0, 0, 4, 0, [1], [2], 0]]}"#;
+        let problem = Instance::parse(text).unwrap().problem;
+        let plan = planner("auto").unwrap().plan(&Request::new(&problem, 100)).unwrap();
+        let stalls: Vec<_> = stalls(&plan).iter().map(|s| (s.start, s.end, s.tick, s.cause)).collect();
+        assert_eq!(stalls, [(2000, 5000, Some(2), Cause::OtherLane)]);
+    }
 
     #[test]
     fn stalls_are_all_the_time_in_which_no_operator_runs() {

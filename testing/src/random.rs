@@ -3,7 +3,7 @@
 use lmsc_ir::Phase;
 use lmsc_ir::rng::Source;
 
-use lmsc_schedule::problem::{Duplex, Link, Operator, Problem, Tensor, TensorId, Window};
+use lmsc_schedule::problem::{COMPUTE, Duplex, Lane, Link, Operator, Problem, Tensor, TensorId, Window};
 use lmsc_schedule::{Absences, Piece, PieceId};
 
 /// A random problem of `ops` operators that [`Problem::check`] accepts.
@@ -22,6 +22,44 @@ pub fn problem(u: &mut impl Source, ops: usize) -> Problem {
     }
     debug_assert_eq!(b.problem.check(), Ok(()));
     b.problem
+}
+
+/// A random problem of `ops` operators on up to three lanes that [`Problem::check`] accepts.
+///
+/// Those outside the first lane that may not run again are reductions: their operands stay, and their waits read them.
+pub fn problem_with_lanes(u: &mut impl Source, ops: usize) -> Problem {
+    let mut problem = problem(u, ops);
+    problem.lanes.extend(["comm", "other"].map(Lane::new).into_iter().take(1 + u.below(2)));
+    for op in &mut problem.ops {
+        if u.chance(40) {
+            op.lane = (1 + u.below(problem.lanes.len() - 1)) as u8;
+        }
+    }
+    for op in problem.ops.iter().filter(|op| op.is_reduction()) {
+        op.reads.iter().for_each(|&tensor| problem.tensors[tensor].swappable = false);
+    }
+    // A wait that reads one more operand may be the wait of another reduction then.
+    loop {
+        let mut is_held = true;
+        for (reduction, wait) in problem.reductions() {
+            let Some(wait) = wait else { continue };
+            for tensor in problem.ops[reduction as usize].reads.clone() {
+                let wait = &mut problem.ops[wait as usize];
+                if !wait.reads.contains(&tensor) {
+                    wait.reads.push(tensor);
+                    is_held = false;
+                    if wait.is_reduction() {
+                        problem.tensors[tensor].swappable = false;
+                    }
+                }
+            }
+        }
+        if is_held {
+            break;
+        }
+    }
+    debug_assert_eq!(problem.check(), Ok(()));
+    problem
 }
 
 /// Random absences of pieces of at most `piece` bytes with which every moment fits the budget, and without any of which one does
@@ -132,6 +170,7 @@ impl<'u, S: Source> Builder<'u, S> {
             reads,
             produces,
             changes,
+            lane: COMPUTE,
         });
     }
 

@@ -48,5 +48,6 @@ pub fn op(phase: Phase, nanos: u64, reads: &[u32], produces: &[u32]) -> Operator
         produces: ids(produces),
         changes: Vec::new(),
         recomputable: false,
+        lane: 0,
     }
 }

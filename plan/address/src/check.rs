@@ -57,6 +57,9 @@ pub enum Misplaced {
         /// The tensor.
         tensor: TensorId,
     },
+    /// The order of addresses is decided for one lane of operators.
+    #[error("its operators run on several lanes, whose plans have no addresses")]
+    Lanes,
     /// A variable ends the step at another address than it began.
     #[error("{0} is not where the next step looks for it")]
     Moved(TensorId),
@@ -86,6 +89,9 @@ fn since(step: Option<usize>) -> String {
 /// The first [`Misplaced`] found.
 pub fn check(placed: &Placed, arena: Arena) -> Result<u64, Misplaced> {
     let plan = &placed.plan;
+    if plan.problem.has_lanes() {
+        return Err(Misplaced::Lanes);
+    }
     schedule::check(&plan.problem, &plan.schedule, arena.bytes).map_err(Misplaced::Schedule)?;
     let mut walk = Walk::new(placed)?;
     for step in 0..plan.schedule.steps.len() {

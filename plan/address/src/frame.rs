@@ -51,9 +51,12 @@ pub(super) struct Frame {
 impl Frame {
     /// The frame of a plan that fits `budget` bytes.
     ///
-    /// None if no choice of absences has exactly its copies, or if the objects that are always resident do not fit the arena.
+    /// None if its operators run on several lanes, if no choice of absences has exactly its copies, or if the objects that are always resident do not fit the arena.
     pub(super) fn new(plan: &Plan, budget: u64, arena: Arena) -> Option<Frame> {
         let (problem, Arena { bytes: arena, alignment }) = (&plan.problem, arena);
+        if problem.has_lanes() {
+            return None;
+        }
         let absences = Absences::of(problem, &plan.schedule);
         let acts = Acts::of(problem, &absences);
         let order = acts.order_of(&plan.schedule)?;

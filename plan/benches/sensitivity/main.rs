@@ -28,7 +28,7 @@ use lmsc_plan::cost::Cost;
 use lmsc_plan::instance::Instance;
 use lmsc_plan::offsets::{self, Effort, Table};
 use lmsc_plan::planners::{Granularity, Parameters, Request, planner};
-use lmsc_plan::problem::{Operator, Problem, Tensor, TensorId};
+use lmsc_plan::problem::{COMPUTE, Operator, Problem, Tensor, TensorId};
 use lmsc_plan::schedule::tuned::{DefinedAt, observed, with, worked};
 use lmsc_plan::service::{self, Question, Space};
 use lmsc_plan::{Floors, MemoryTimeline, bound, order, placing};
@@ -490,6 +490,7 @@ fn layered(layers: u64, has_weights: bool) -> Problem {
                 reads,
                 produces,
                 changes,
+                lane: COMPUTE,
             });
         };
     let of = |tensors: &[TensorId], layer: usize| tensors.get(layer).copied().into_iter();

@@ -66,7 +66,7 @@ const FINE_PRICES: Tunable<usize> = Tunable::new(200);
 /// A bound on the makespan of every plan that swaps, whole tensors or ranges of bytes, and recomputes.
 ///
 /// Evaluates at most a fixed number of operators, each in time proportional to the problem.
-pub fn joint(problem: &Problem, budget: u64) -> Certificate {
+pub(super) fn joint(problem: &Problem, budget: u64) -> Certificate {
     let search = Search::new(problem, budget);
     let last = search.base.len() - 1;
     let alone = Certificate {

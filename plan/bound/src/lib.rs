@@ -1,13 +1,15 @@
 //! Lower bounds on the makespan of all plans, with certificates that prove them.
 //!
 //! Every bound keeps the order of the operators. It returns a [`Certificate`], which [`certify`] checks independently: the
-//! checker uses only the meaning of the certificate, not the way it was found. All numbers are integers, and rounding is
+//! checker uses only the meaning of the certificate, not the way it was found. Where operators run on several lanes, all proofs but
+//! that of a chain are about those that compute, in a problem of their own (`lanes.rs`). All numbers are integers, and rounding is
 //! always downwards.
 
 #![forbid(unsafe_code)]
 
 mod certify;
 mod joint;
+mod lanes;
 mod line;
 mod paper;
 mod present;
@@ -19,16 +21,47 @@ mod whole;
 
 use std::fmt;
 
+use lmsc_schedule::problem::Problem;
 use lmsc_schedule::{CLOSE_GAP, Granularity, Request};
 use serde::{Deserialize, Serialize};
 
 pub use certify::{NotProven, certify};
-pub use joint::joint;
-pub use paper::paper;
 pub use prices::losing;
-pub use prices::prices;
-pub use swap::swap;
-pub use whole::whole;
+
+/// A bound on the makespan of every plan that swaps, whole tensors or ranges of bytes, and recomputes.
+///
+/// Evaluates at most a fixed number of operators, each in time proportional to the problem.
+pub fn joint(problem: &Problem, budget: u64) -> Certificate {
+    lanes::with_lanes(problem, |problem| joint::joint(problem, budget))
+}
+
+/// The larger of the total time of all operators and that of the unavoidable copies, as in the paper.
+///
+/// Valid for every plan that only swaps, and weaker than [`swap()`].
+pub fn paper(problem: &Problem, budget: u64) -> Certificate {
+    lanes::with_lanes(problem, |problem| paper::paper(problem, budget))
+}
+
+/// A bound on the makespan of every plan that only swaps, at least that of [`swap()`].
+///
+/// Takes up to about a second for 2,000 operators if the budget makes any operator wait for the link, and a few for 5,000.
+pub fn prices(problem: &Problem, budget: u64) -> Certificate {
+    lanes::with_lanes(problem, |problem| prices::prices(problem, budget))
+}
+
+/// A bound on the makespan of every plan that only swaps.
+///
+/// Its time is proportional to the operators times the windows that contain one; 5,000 operators take some 100 ms.
+pub fn swap(problem: &Problem, budget: u64) -> Certificate {
+    lanes::with_lanes(problem, |problem| swap::swap(problem, budget))
+}
+
+/// A bound on the makespan of every plan that only swaps whole tensors.
+///
+/// Evaluates at most a fixed number of moments, each for a fixed time, beyond the time of [`swap()`].
+pub fn whole(problem: &Problem, budget: u64) -> Certificate {
+    lanes::with_lanes(problem, |problem| whole::whole(problem, budget))
+}
 
 /// The best bound on all plans of the requested kind.
 ///
@@ -118,6 +151,11 @@ pub enum Proof {
         before: Vec<Fact>,
         /// Facts that bound the rest of the step after places, from the last to this place.
         after: Vec<Fact>,
+    },
+    /// For every plan: operators of several lanes each of which waits for the one before it.
+    Chain {
+        /// Their ticks, ascending. Each reads a result of the one before it, or is on its lane.
+        ticks: Vec<u32>,
     },
     /// For every plan that swaps and recomputes: the same, and the trade between the two at the place.
     Joint {

@@ -15,7 +15,7 @@ use super::{Certificate, Proof};
 /// The larger of the total time of all operators and that of the unavoidable copies, as in the paper.
 ///
 /// Valid for every plan that only swaps, and weaker than [`super::swap`].
-pub fn paper(problem: &Problem, budget: u64) -> Certificate {
+pub(super) fn paper(problem: &Problem, budget: u64) -> Certificate {
     let line = Line::of(problem, budget);
     let [mut out, mut back] = [0, 1].map(|way| copies(&line, way));
     // Copies at the start and at the end are counted at the other side of the line, too.

@@ -37,7 +37,7 @@ use super::{Certificate, CopyInterval, Fact, Proof, StepPlace, Way, certify};
 /// A bound on the makespan of every plan that only swaps.
 ///
 /// Its time is proportional to the operators times the windows that contain one; 5,000 operators take some 100 ms.
-pub fn swap(problem: &Problem, budget: u64) -> Certificate {
+pub(super) fn swap(problem: &Problem, budget: u64) -> Certificate {
     let line = Line::of(problem, budget);
     let table = Table::of(&line, |_, _| None);
     let last = line.len() - 1;

@@ -27,7 +27,7 @@ const STATES: Tunable<u64> = Tunable::new(6000);
 /// A bound on the makespan of every plan that only swaps whole tensors.
 ///
 /// Evaluates at most a fixed number of moments, each for a fixed time, beyond the time of [`super::swap`].
-pub fn whole(problem: &Problem, budget: u64) -> Certificate {
+pub(super) fn whole(problem: &Problem, budget: u64) -> Certificate {
     let line = Line::of(problem, budget);
     let seen = line.mirrored();
     let (before, after) = (table(&line), table(&seen));
@@ -42,7 +42,7 @@ pub fn whole(problem: &Problem, budget: u64) -> Certificate {
             after: after.facts(&seen, [last - at]),
         },
     };
-    let pieces = super::swap(problem, budget);
+    let pieces = super::swap::swap(problem, budget);
     if pieces.nanos >= whole.nanos {
         whole = pieces;
     }

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod comm;
 mod kernel;
 mod product;
 mod profile;

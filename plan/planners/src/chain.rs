@@ -1,7 +1,7 @@
 //! Chains of stages, the model of OPT §3.1, as instance files have them.
 
 use lmsc_ir::Phase;
-use lmsc_schedule::problem::{Duplex, Link, Operator, Problem, Tensor, TensorId};
+use lmsc_schedule::problem::{COMPUTE, Duplex, Link, Operator, Problem, Tensor, TensorId};
 
 /// A network of consecutive stages: `F_0 … F_{n-1}`, then `B_{n-1} … B_0`.
 ///
@@ -90,6 +90,7 @@ impl Chain {
                 produces: x[i + 1].into_iter().chain(loss).collect(),
                 changes: Vec::new(),
                 recomputable: true,
+                lane: COMPUTE,
             });
         }
         for i in (0..n).rev() {
@@ -102,6 +103,7 @@ impl Chain {
                 produces: y[i].into_iter().collect(),
                 changes: Vec::new(),
                 recomputable: false,
+                lane: COMPUTE,
             });
         }
         problem

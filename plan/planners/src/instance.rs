@@ -1,10 +1,12 @@
-//! Problems from instance files: JSON, a chain (`lmsc-planner-chain-1`) or operators (`lmsc-planner-dag-1`); or a
-//! [trace].
+//! Problems from instance files: JSON, a chain (`lmsc-planner-chain-1`) or operators (`lmsc-planner-dag-1`, and `-2` where they
+//! run on several lanes); or a [trace].
 //!
 //! Times of chains and operators are microseconds, sizes bytes, bandwidths bytes per second.
 
 use lmsc_ir::Phase;
-use lmsc_schedule::problem::{Duplex, Link, Operator, Problem, ProblemError, Tensor, TensorId};
+use lmsc_schedule::problem::{
+    COMPUTE, Duplex, Lane, Link, Operator, Problem, ProblemError, Tensor, TensorId,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::chain::Chain;
@@ -21,6 +23,11 @@ pub struct Instance {
     pub chain: Option<Chain>,
 }
 
+/// The format of operators on one lane, and that of operators on several. A reader of the former alone would let the latter wait
+/// for each other.
+const ONE_LANE: &str = "lmsc-planner-dag-1";
+const LANES: &str = "lmsc-planner-dag-2";
+
 /// Tensors of a `lmsc-planner-dag-1` file below this many bytes stay on the device.
 pub const SMALLEST_SWAPPABLE: u64 = 1 << 20;
 
@@ -30,7 +37,9 @@ pub const SMALLEST_SWAPPABLE: u64 = 1 << 20;
 pub enum InstanceError {
     #[error("not an instance: {0}")]
     Json(#[from] serde_json::Error),
-    #[error("the format is `{0}`; lmsc reads lmsc-planner-chain-1, lmsc-planner-dag-1 and lmsc-trace-1")]
+    #[error(
+        "the format is `{0}`; lmsc reads lmsc-planner-chain-1, lmsc-planner-dag-1, lmsc-planner-dag-2 and lmsc-trace-1"
+    )]
     Format(String),
     #[error("`{field}` has {found} entries; {stages} stages need {needed}")]
     Length { field: &'static str, found: usize, stages: usize, needed: usize },
@@ -42,6 +51,8 @@ pub enum InstanceError {
     Tensor(usize, usize),
     #[error("`{0}` names {1}, which is not there, or has no bytes")]
     Named(&'static str, usize),
+    #[error("`lanes` and `on_lane` are of the format lmsc-planner-dag-2; the file is lmsc-planner-dag-1")]
+    Lanes,
     #[error("tensor {0} has no bytes, but operator {1} names it; leave it out")]
     Empty(usize, usize),
     #[error(transparent)]
@@ -93,6 +104,25 @@ struct DagFile {
     /// Pairs of an operator and one of its inputs, which it changes in place.
     #[serde(default)]
     changes: Vec<(usize, usize)>,
+    /// `lmsc-planner-dag-2`: the lanes of operators beside `compute`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    lanes: Vec<LaneFile>,
+    /// Pairs of an operator and its lane, from 1; the others compute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    on_lane: Vec<(usize, u8)>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LaneFile {
+    name: String,
+    /// Whether its recomputable operators may run again.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    repeats: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// Kind, phase (0 forward, 1 backward, 2 update), microseconds, workspace bytes, inputs, outputs, recomputable.
@@ -114,7 +144,13 @@ impl Instance {
                 let chain = chain(&serde_json::from_str(text)?)?;
                 (chain.problem(), Some(chain))
             }
-            "lmsc-planner-dag-1" => (dag(serde_json::from_str(text)?)?, None),
+            ONE_LANE | LANES => {
+                let file: DagFile = serde_json::from_str(text)?;
+                if header.format == ONE_LANE && !(file.lanes.is_empty() && file.on_lane.is_empty()) {
+                    return Err(InstanceError::Lanes);
+                }
+                (dag(file)?, None)
+            }
             _ => return Err(InstanceError::Format(header.format)),
         };
         problem.check()?;
@@ -122,7 +158,7 @@ impl Instance {
     }
 }
 
-/// The problem as an instance file of the format `lmsc-planner-dag-1`, which [`Instance::parse`] reads as the same problem.
+/// The problem as an instance file of the format `lmsc-planner-dag-1`, or `-2` if it has several lanes, which [`Instance::parse`] reads as the same problem.
 /// Bandwidths are rounded to 53 bits.
 pub fn to_json(problem: &Problem, name: &str) -> String {
     #[derive(Serialize)]
@@ -160,9 +196,20 @@ pub fn to_json(problem: &Problem, name: &str) -> String {
         kinds: problem.kinds.clone(),
         ops: problem.ops.iter().map(op).collect(),
         changes: changes.flat_map(|(at, op)| op.changes.iter().map(move |t| (at, index(t)))).collect(),
+        lanes: problem.lanes[1..]
+            .iter()
+            .map(|Lane { name, repeats }| LaneFile { name: name.clone(), repeats: *repeats })
+            .collect(),
+        on_lane: problem
+            .ops
+            .iter()
+            .enumerate()
+            .filter(|(_, op)| op.lane > 0)
+            .map(|(at, op)| (at, op.lane))
+            .collect(),
     };
-    serde_json::to_string(&Named { format: "lmsc-planner-dag-1", name, file }).expect("an instance is JSON")
-        + "\n"
+    let format = if problem.has_lanes() { LANES } else { ONE_LANE };
+    serde_json::to_string(&Named { format, name, file }).expect("an instance is JSON") + "\n"
 }
 
 fn chain(file: &ChainFile) -> Result<Chain, InstanceError> {
@@ -248,7 +295,17 @@ fn dag(file: DagFile) -> Result<Problem, InstanceError> {
             produces: named(outputs)?,
             changes: Vec::new(),
             recomputable: recomputable != 0,
+            lane: COMPUTE,
         });
+    }
+    problem.lanes.extend(file.lanes.into_iter().map(|LaneFile { name, repeats }| Lane { name, repeats }));
+    for (tick, lane) in file.on_lane {
+        problem.ops.get_mut(tick).ok_or(InstanceError::Named("on_lane", tick))?.lane = lane;
+    }
+    if file.swappable.is_none() {
+        for op in problem.ops.iter().filter(|op| op.is_reduction()) {
+            op.reads.iter().for_each(|&tensor| problem.tensors[tensor].swappable = false);
+        }
     }
     for (tick, tensor) in file.changes {
         let id = ids.get(tensor).copied().flatten().ok_or(InstanceError::Named("changes", tensor))?;
@@ -306,7 +363,12 @@ mod tests {
     #[test]
     fn written_instances_read_back_equal() {
         for seed in 0..200 {
-            let mut problem = lmsc_testing::random::problem(&mut lmsc_testing::Rng::new(seed), 12);
+            let rng = &mut lmsc_testing::Rng::new(seed);
+            let mut problem = match seed % 2 {
+                0 => lmsc_testing::random::problem(rng, 12),
+                _ => lmsc_testing::random::problem_with_lanes(rng, 12),
+            };
+            problem.lanes[1..].iter_mut().for_each(|lane| lane.repeats = seed % 3 > 0);
             let Link { out_bytes_per_second, in_bytes_per_second, .. } = &mut problem.link;
             for bandwidth in [out_bytes_per_second, in_bytes_per_second] {
                 *bandwidth = *bandwidth as f64 as u64;
@@ -315,7 +377,47 @@ mod tests {
             let Instance { name, problem: read, chain } = Instance::parse(&text).unwrap();
             assert!(name == "random" && chain.is_none());
             assert_eq!(format!("{read:?}"), format!("{problem:?}"), "seed {seed}");
+            let format = if problem.has_lanes() { LANES } else { ONE_LANE };
+            assert!(text.contains(format), "seed {seed}");
         }
+    }
+
+    #[test]
+    fn lanes_are_of_the_second_format_and_their_faults_are_named() {
+        let parsed = |version: u32, more: &str| {
+            let head = format!(
+                r#""format": "lmsc-planner-dag-{version}", "name": "d", "bw_d2h": 1e9, "bw_h2d": 1e9"#
+            );
+            let bytes = r#""tensor_bytes": [4194304, 4, 4], "kinds": ["k"]"#;
+            let ops = r#""ops": [[0, 0, 1, 0, [], [0], 1], [0, 1, 1, 0, [0], [1], 0], [0, 2, 1, 0, [0, 1], [2], 0]]"#;
+            Instance::parse(&format!("{{{head}, {bytes}, {ops}, {more}}}"))
+        };
+        let error = |version, more: &str| parsed(version, more).unwrap_err().to_string();
+        let lanes = r#""lanes": [{"name": "comm"}], "on_lane": [[1, 1]]"#;
+        let problem = parsed(2, lanes).unwrap().problem;
+        assert_eq!(problem.reductions(), [(1, Some(2))]);
+        assert!(!problem.tensors[TensorId::from_u32(0)].swappable, "an operand of a reduction stays");
+        assert_eq!(
+            error(1, lanes),
+            "`lanes` and `on_lane` are of the format lmsc-planner-dag-2; the file is lmsc-planner-dag-1"
+        );
+        assert_eq!(
+            error(2, &format!("{lanes}, \"swappable\": [0]")),
+            "tensor t0 is the operand of the reduction of operator 1 and could leave before its wait; let it be not swappable"
+        );
+        assert_eq!(
+            error(2, r#""lanes": [{"name": "comm"}], "on_lane": [[0, 2]]"#),
+            "operator 0 runs on lane 2, which there is not"
+        );
+        assert_eq!(
+            error(2, r#""on_lane": [[7, 1]]"#),
+            "`on_lane` names 7, which is not there, or has no bytes"
+        );
+        let five = r#"{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}"#;
+        assert_eq!(
+            error(2, &format!("\"lanes\": [{five}]")),
+            "there are 5 lanes; write 1 to 4, the first for the operators that compute"
+        );
     }
 
     #[test]
@@ -339,7 +441,7 @@ mod tests {
         assert_eq!(dag(r#"], "changes": [[3, 1]"#), "`changes` names 3, which is not there, or has no bytes");
         assert_eq!(
             error(r#"{"format": "other", "name": ""}"#),
-            "the format is `other`; lmsc reads lmsc-planner-chain-1, lmsc-planner-dag-1 and lmsc-trace-1"
+            "the format is `other`; lmsc reads lmsc-planner-chain-1, lmsc-planner-dag-1, lmsc-planner-dag-2 and lmsc-trace-1"
         );
     }
 }

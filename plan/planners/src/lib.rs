@@ -37,7 +37,7 @@ pub mod trace;
 use std::fmt;
 
 use call::{CallOption, CallOptions};
-use ours::{auto, swap_only};
+use ours::{auto, lanes, swap_only};
 
 pub use lmsc_schedule::{DoesNotFit, Granularity, Plan, Request, Scheduler};
 
@@ -116,7 +116,14 @@ impl Planner {
     /// # Errors
     /// [`DoesNotFit`] if the planner has no plan within the budget.
     pub fn plan(&self, request: &Request) -> Result<Plan, DoesNotFit> {
-        (self.run)(request, &Parameters::default())
+        self.plan_with(request, &Parameters::default())
+    }
+
+    fn plan_with(&self, request: &Request, parameters: &Parameters) -> Result<Plan, DoesNotFit> {
+        match request.problem.has_lanes() {
+            false => (self.run)(request, parameters),
+            true => lanes::plan(request, self.glance.is_some(), |request| (self.run)(request, parameters)),
+        }
     }
 
     /// The planner with these parameters.
@@ -140,7 +147,7 @@ impl Configured<'_> {
     /// # Errors
     /// [`DoesNotFit`] if the planner has no plan within the budget.
     pub fn plan(&self, request: &Request) -> Result<Plan, DoesNotFit> {
-        (self.planner.run)(request, &self.parameters)
+        self.planner.plan_with(request, &self.parameters)
     }
 }
 

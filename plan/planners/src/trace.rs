@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lmsc_ir::Phase;
-use lmsc_schedule::problem::{Duplex, Link, Operator, Problem, Tensor, TensorId};
+use lmsc_schedule::problem::{COMPUTE, Duplex, Link, Operator, Problem, Tensor, TensorId};
 use serde::{Deserialize, Serialize};
 
 /// The format that the first line of a trace names.
@@ -427,7 +427,17 @@ fn problem(
 
 fn op(phase: Phase, nanos: u64) -> Operator {
     let (reads, produces, changes) = Default::default();
-    Operator { kind: 0, phase, nanos, workspace: 0, reads, produces, changes, recomputable: false }
+    Operator {
+        kind: 0,
+        phase,
+        nanos,
+        workspace: 0,
+        reads,
+        produces,
+        changes,
+        recomputable: false,
+        lane: COMPUTE,
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
 
 use super::{Absences, Instruction, PieceId, Schedule, Step};
-use crate::problem::{Duplex, Problem, TensorId, Uses};
+use crate::lanes::{ENGINES, Waits, engine_of, engines, first_of_each};
+use crate::problem::{Problem, TensorId, Uses};
 
 /// An activity of [`Acts`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,7 +53,9 @@ pub struct Acts {
     /// For each activity, the number of its engine.
     pub engine: Vec<u8>,
     /// For each engine, the time of its activities together, in nanoseconds.
-    pub engine_nanos: [u64; 3],
+    pub engine_nanos: [u64; ENGINES],
+    /// The number of engines: compute, out, in, and further lanes of operators.
+    pub engines: usize,
     /// For each activity, those that end before it starts.
     pub before: Lists<ActId, ActId>,
     /// For each activity, those that start after it has ended.
@@ -287,7 +290,8 @@ impl<'a> Builder<'a> {
             let used = within(uses, from, until);
             if let Some(copy) = came {
                 self.holds.push((copy, block));
-                self.waits.extend(used.first().map(|&t| (self.ops[t as usize], copy)));
+                let first = first_of_each(self.problem, used.iter().copied());
+                self.waits.extend(first.into_iter().flatten().map(|t| (self.ops[t as usize], copy)));
             } else if facts.given {
                 self.holds.push((self.start, block));
             }
@@ -308,7 +312,8 @@ impl<'a> Builder<'a> {
             };
             let copy = self.add(Instruction::In(id));
             self.waits.extend(left.map(|before| (copy, before)));
-            self.waits.extend(used.last().map(|&t| (copy, self.ops[t as usize])));
+            let last = first_of_each(self.problem, used.iter().rev().copied());
+            self.waits.extend(last.into_iter().flatten().map(|t| (copy, self.ops[t as usize])));
             self.ins.push((window.until, copy));
             came = Some(copy);
             from = window.until;
@@ -327,22 +332,29 @@ impl<'a> Builder<'a> {
     fn finish(mut self, end: ActId) -> Acts {
         let count = self.acts.what.len();
         let link = self.problem.link;
-        let (out_engine, in_engine) = match link.duplex {
-            Duplex::Half => (1, 1),
-            Duplex::Full => (1, 2),
-        };
+        self.acts.engines = engines(self.problem);
         self.acts.engine.reserve(count);
         self.acts.nanos.reserve(count);
         for act in self.acts.what.values() {
             let (engine, nanos) = match *act {
                 Act::Start | Act::End => (0, 0),
-                Act::Do(Instruction::Op(tick)) => (0, self.problem.ops[tick as usize].nanos),
-                Act::Do(Instruction::Out(p)) => (out_engine, link.out_nanos(self.absences.pieces[p].len())),
-                Act::Do(Instruction::In(p)) => (in_engine, link.in_nanos(self.absences.pieces[p].len())),
+                Act::Do(does) => (
+                    engine_of(self.problem, does),
+                    match does {
+                        Instruction::Op(tick) => self.problem.ops[tick as usize].nanos,
+                        Instruction::Out(p) => link.out_nanos(self.absences.pieces[p].len()),
+                        Instruction::In(p) => link.in_nanos(self.absences.pieces[p].len()),
+                    },
+                ),
             };
-            self.acts.engine.push(engine);
-            self.acts.engine_nanos[usize::from(engine)] += nanos;
+            self.acts.engine.push(engine as u8);
+            self.acts.engine_nanos[engine] += nanos;
             self.acts.nanos.push(nanos);
+        }
+        let mut waits = Waits::new(self.problem);
+        let ops = self.problem.has_lanes().then_some(&self.ops);
+        for (tick, &op) in ops.into_iter().flatten().enumerate() {
+            self.waits.extend(waits.of(tick as u32).into_iter().map(|t| (op, self.ops[t as usize])));
         }
         self.ins.sort_unstable();
         self.outs.sort_unstable();

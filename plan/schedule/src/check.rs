@@ -3,13 +3,15 @@
 use cranelift_entity::SecondaryMap;
 
 use super::{Instruction, PieceId, Schedule, Step};
-use crate::problem::{Duplex, Problem, TensorId};
+use crate::problem::{Duplex, MOST_LANES, Problem, ProblemError, TensorId};
 
 /// A defect of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum Flaw {
-    #[error("the steps run other operators than the problem's, each once and in its order, at step {0}")]
+    #[error(
+        "the steps run other operators than the problem's, each once and in the order of its lane, at step {0}"
+    )]
     Order(usize),
     #[error("{what} takes {found} ns; it should take {expected} ns")]
     Duration { what: Instruction, found: u64, expected: u64 },
@@ -19,6 +21,12 @@ pub enum Flaw {
     Piece(PieceId),
     #[error("operator {tick} uses {tensor}, of which some bytes are not on the device then")]
     Absent { tick: u32, tensor: TensorId },
+    #[error(
+        "operator {tick} uses {tensor} before an operator of another lane has ended that it must wait for"
+    )]
+    Early { tick: u32, tensor: TensorId },
+    #[error(transparent)]
+    Held(#[from] ProblemError),
     #[error("{0} copies bytes that are not there, or not yet, or no longer what they were")]
     Copy(Instruction),
     #[error("{0} is a variable, and not in one place between steps, or travels in ranges from the device")]
@@ -57,6 +65,7 @@ pub fn check_however_long(problem: &Problem, schedule: &Schedule, budget: u64) -
 /// # Errors
 /// The first [`Flaw`] found.
 pub fn held(problem: &Problem, schedule: &Schedule) -> Result<Vec<Held>, Flaw> {
+    problem.check_reductions()?;
     let pieces = pieces(problem, schedule)?;
     let ops = operators(problem, schedule)?;
     engines(problem, schedule)?;
@@ -163,18 +172,23 @@ fn pieces(problem: &Problem, schedule: &Schedule) -> Result<SecondaryMap<TensorI
 
 /// For each tick, the start and the end of its operator.
 fn operators(problem: &Problem, schedule: &Schedule) -> Result<Vec<(EventTime, EventTime)>, Flaw> {
-    let mut ops: Vec<(EventTime, EventTime)> = Vec::with_capacity(problem.ops.len());
+    let mut ops: Vec<Option<(EventTime, EventTime)>> = vec![None; problem.ops.len()];
+    // For each lane, the tick of its last operator, and the end.
+    let mut lanes: [Option<(u32, u64)>; MOST_LANES] = [None; MOST_LANES];
     for (step, position) in schedule.steps.iter().zip(1..) {
         if let Instruction::Op(tick) = step.instruction {
+            let wrong = Flaw::Order(position as usize - 1);
+            let Some(op) = problem.ops.get(tick as usize) else { return Err(wrong) };
+            let last = lanes[usize::from(op.lane)].replace((tick, step.end));
             // Operators of duration zero could be exchanged unnoticed if only times were compared.
-            let too_early = ops.last().is_some_and(|(_, end)| step.start < end.0);
-            if tick as usize != ops.len() || tick as usize >= problem.ops.len() || too_early {
-                return Err(Flaw::Order(position as usize - 1));
+            if last.is_some_and(|(before, end)| tick <= before || step.start < end) {
+                return Err(wrong);
             }
-            ops.push(((step.start, position), (step.end, position)));
+            ops[tick as usize] = Some(((step.start, position), (step.end, position)));
         }
     }
-    if ops.len() < problem.ops.len() { Err(Flaw::Order(schedule.steps.len())) } else { Ok(ops) }
+    let all: Option<Vec<(EventTime, EventTime)>> = ops.into_iter().collect();
+    all.ok_or(Flaw::Order(schedule.steps.len()))
 }
 
 /// Checks that every step has the expected duration.
@@ -244,6 +258,7 @@ fn presences(
     // Since when the host has a valid copy; when the bytes last changed; when their last copy out ends.
     let mut host: Option<u64> = starts_on_host.then_some(0);
     let (mut changed, mut leaving) = (0, 0);
+    let mut order = InOrder::default();
     for touch in touches {
         let start = touch.start.0;
         match touch.what {
@@ -261,6 +276,9 @@ fn presences(
                 (host, leaving) = (Some(touch.end.0), touch.end.0);
             }
             What::Use { tick, changes } => {
+                if !order.follows(&touch, tick, changes) {
+                    return Err(Flaw::Early { tick, tensor });
+                }
                 if ready.is_none() && changes && !facts.given {
                     ready = Some(start);
                     presences.push(Held { tensor: Some(tensor), start: touch.start, end: touch.end, bytes });
@@ -283,6 +301,35 @@ fn presences(
         return Err(Flaw::End(tensor));
     }
     Ok(presences)
+}
+
+/// The uses of a range so far, by the times at which they start.
+#[derive(Default)]
+struct InOrder {
+    /// The last operator that wrote the bytes: its tick, its end, and its position in the plan's order.
+    wrote: Option<(u32, EventTime)>,
+    /// Of the operators that read them since: the last tick, and the last end.
+    read: Option<(u32, EventTime)>,
+}
+
+impl InOrder {
+    /// Whether the next use finds the bytes as they are at its place in the order of operators, whatever their lanes, and
+    /// leaves them to earlier operators for as long as these read them.
+    fn follows(&mut self, touch: &Touch, tick: u32, writes: bool) -> bool {
+        let is_after = |before: Option<(u32, EventTime)>| {
+            before.is_none_or(|(earlier, end)| {
+                earlier < tick && end.0 <= touch.start.0 && end.1 < touch.start.1
+            })
+        };
+        let follows = is_after(self.wrote) && (!writes || is_after(self.read));
+        if writes {
+            *self = InOrder { wrote: Some((tick, touch.end)), read: None };
+        } else {
+            let (last, end) = self.read.unwrap_or((tick, touch.end));
+            self.read = Some((last.max(tick), (end.0.max(touch.end.0), end.1.max(touch.end.1))));
+        }
+        follows
+    }
 }
 
 /// The largest sum of bytes at any time.

@@ -5,8 +5,9 @@ use std::collections::BinaryHeap;
 
 use cranelift_entity::{EntityRef, SecondaryMap};
 
+use super::lanes::{ByLane, ENGINES, copies, engine_of};
 use super::{Instruction, Schedule, Step};
-use crate::problem::{Duplex, Operator, Problem, TensorId};
+use crate::problem::{Operator, Problem, TensorId};
 
 /// A dependence between two steps, by their indices in [`Schedule::steps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,8 +49,21 @@ pub struct NotInOrder(pub usize);
 /// # Errors
 /// [`NotInOrder`] for a schedule that is not valid within the budget, or not with the edges.
 pub fn edges(problem: &Problem, schedule: &Schedule, room: Room<'_>) -> Result<Vec<Edge>, NotInOrder> {
+    if problem.has_lanes() {
+        found::<ENGINES>(problem, schedule, room)
+    } else {
+        found::<3>(problem, schedule, room)
+    }
+}
+
+/// [`edges`] of a problem of at most `N` engines.
+fn found<const N: usize>(
+    problem: &Problem,
+    schedule: &Schedule,
+    room: Room<'_>,
+) -> Result<Vec<Edge>, NotInOrder> {
     let needs = Needs::of(problem, schedule);
-    let mut walk = Walk::new(problem, schedule);
+    let mut walk = Walk::<N>::new(problem, schedule);
     let mut memory = Memory::default();
     let mut last_allocation: Option<usize> = None;
     let mut blocks = needs.blocks.iter().peekable();
@@ -75,7 +89,7 @@ pub fn edges(problem: &Problem, schedule: &Schedule, room: Room<'_>) -> Result<V
             walk.edges.push(edge);
         }
         let known = knows;
-        let mut wanted: Vec<usize> = needs.last_use[step].into_iter().collect();
+        let mut wanted: Vec<usize> = needs.last_use[step].into_iter().flatten().collect();
         let mut allocates = false;
         while let Some(block) = blocks.next_if(|block| block.from == Some(step)) {
             memory.allocate(block, &walk);
@@ -106,7 +120,7 @@ struct Memory<'a> {
 }
 
 impl<'a> Memory<'a> {
-    fn allocate(&mut self, block: &'a Block, walk: &Walk<'_>) {
+    fn allocate<const N: usize>(&mut self, block: &'a Block, walk: &Walk<'_, N>) {
         self.used += block.bytes;
         if !block.stays {
             let free = block.acts.iter().map(|&act| walk.steps[act].end).max();
@@ -116,12 +130,12 @@ impl<'a> Memory<'a> {
     }
 
     /// Makes the step wait for frees, the earliest first, until the blocks that are not certainly free fit the budget.
-    fn make_room(
+    fn make_room<const N: usize>(
         &mut self,
-        walk: &Walk<'_>,
+        walk: &Walk<'_, N>,
         step: usize,
         budget: u64,
-        knows: &mut Known,
+        knows: &mut Known<N>,
         wanted: &mut Vec<usize>,
     ) -> Result<(), NotInOrder> {
         if self.used <= budget {
@@ -154,30 +168,25 @@ impl<'a> Memory<'a> {
 }
 
 /// For each engine, the number of steps that have certainly ended.
-type Known = [u32; 3];
+type Known<const N: usize> = [u32; N];
 
 /// The steps by engine, and the steps known to have ended when each starts.
-struct Walk<'a> {
+struct Walk<'a, const N: usize> {
     steps: &'a [Step],
     /// For each engine, its steps.
-    engines: [Vec<usize>; 3],
+    engines: [Vec<usize>; N],
     /// For each step, its engine and its position in that engine's order.
     place: Vec<(usize, u32)>,
     /// For each step so far, the steps known to have ended when it starts.
-    known: Vec<Known>,
+    known: Vec<Known<N>>,
     edges: Vec<Edge>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(problem: &Problem, schedule: &'a Schedule) -> Walk<'a> {
-        let in_engine = if problem.link.duplex == Duplex::Half { 1 } else { 2 };
-        let mut engines: [Vec<usize>; 3] = Default::default();
+impl<'a, const N: usize> Walk<'a, N> {
+    fn new(problem: &Problem, schedule: &'a Schedule) -> Walk<'a, N> {
+        let mut engines = [const { Vec::new() }; N];
         let place = |(index, step): (usize, &Step)| {
-            let engine = match step.instruction {
-                Instruction::Op(_) => 0,
-                Instruction::Out(_) => 1,
-                Instruction::In(_) => in_engine,
-            };
+            let engine = engine_of(problem, step.instruction);
             engines[engine].push(index);
             (engine, engines[engine].len() as u32 - 1)
         };
@@ -186,8 +195,8 @@ impl<'a> Walk<'a> {
     }
 
     /// The steps known to have ended through the previous step of the same engine.
-    fn in_line(&self, step: usize) -> Known {
-        let mut knows = Known::default();
+    fn in_line(&self, step: usize) -> Known<N> {
+        let mut knows = [0; N];
         if let Some(before) = self.before_in_line(step) {
             self.learn(&mut knows, before);
         }
@@ -200,7 +209,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Adds the steps that are known to have ended once `before` has ended.
-    fn learn(&self, knows: &mut Known, before: usize) {
+    fn learn(&self, knows: &mut Known<N>, before: usize) {
         let (engine, position) = self.place[before];
         for (now, then) in knows.iter_mut().zip(self.known[before]) {
             *now = then.max(*now);
@@ -208,7 +217,7 @@ impl<'a> Walk<'a> {
         knows[engine] = knows[engine].max(position + 1);
     }
 
-    fn is_known(&self, knows: &Known, step: usize) -> bool {
+    fn is_known(&self, knows: &Known<N>, step: usize) -> bool {
         let (engine, position) = self.place[step];
         knows[engine] > position
     }
@@ -224,7 +233,7 @@ impl<'a> Walk<'a> {
     fn wait(
         &mut self,
         step: usize,
-        mut knows: Known,
+        mut knows: Known<N>,
         mut wanted: Vec<usize>,
         data: &[usize],
     ) -> Result<(), NotInOrder> {
@@ -240,7 +249,7 @@ impl<'a> Walk<'a> {
             }
         }
         let queue =
-            self.before_in_line(step).filter(|before| self.place[step].0 > 0 && !data.contains(before));
+            self.before_in_line(step).filter(|before| copies(self.place[step].0) && !data.contains(before));
         self.edges.extend(queue.map(|before| Edge { step, before }));
         self.known.push(knows);
         Ok(())
@@ -252,13 +261,13 @@ struct Block {
     bytes: u64,
     /// The step that allocates the block; none for a block that is resident at the start.
     from: Option<usize>,
-    /// The steps after which the block is free: the last operator that uses it, and the copies.
+    /// The steps after which the block is free: the last operator of each lane that uses it, and the copies.
     acts: Vec<usize>,
     /// Whether the block stays allocated after the last step.
     stays: bool,
 }
 
-/// For each step, the steps that produce its data, without the operators before an operator.
+/// For each step, the steps that it needs to have ended for its data, without the operators before an operator on its lane.
 pub(super) fn data(problem: &Problem, schedule: &Schedule) -> Vec<Vec<usize>> {
     Needs::of(problem, schedule).data
 }
@@ -267,10 +276,10 @@ pub(super) fn data(problem: &Problem, schedule: &Schedule) -> Vec<Vec<usize>> {
 struct Needs {
     /// By allocation.
     blocks: Vec<Block>,
-    /// For each step, the steps that produce its data, without the operators before an operator.
+    /// For each step, the steps that it needs to have ended for its data, without the operators before an operator on its lane.
     data: Vec<Vec<usize>>,
-    /// For each copy in, the last operator that used the bytes before.
-    last_use: Vec<Option<usize>>,
+    /// For each copy in, the last operator of each lane that used the bytes before.
+    last_use: Vec<ByLane<Option<usize>>>,
 }
 
 /// Bytes of one tensor that are resident or swapped out together: a piece, or the bytes in no piece.
@@ -281,18 +290,22 @@ struct Run {
     block: Option<usize>,
     /// The copy in that brought the bytes.
     came: Option<usize>,
-    /// The last operator that used them.
-    used: Option<usize>,
-    /// The last operator that wrote them, and their last copy out.
+    /// By lane, the last operator that used them.
+    used: ByLane<Option<usize>>,
+    /// The last operator that wrote them, its lane, and their last copy out.
     written: Option<usize>,
+    written_on: u8,
     left: Option<usize>,
 }
 
 impl Needs {
     fn of(problem: &Problem, schedule: &Schedule) -> Needs {
         let count = schedule.steps.len();
-        let mut needs =
-            Needs { blocks: Vec::new(), data: vec![Vec::new(); count], last_use: vec![None; count] };
+        let mut needs = Needs {
+            blocks: Vec::new(),
+            data: vec![Vec::new(); count],
+            last_use: vec![ByLane::default(); count],
+        };
         let mut runs: Vec<Run> = Vec::with_capacity(schedule.pieces.len() + problem.tensors.len());
         let mut of_tensor: SecondaryMap<TensorId, Vec<usize>> = SecondaryMap::new();
         for piece in schedule.pieces.values() {
@@ -380,12 +393,19 @@ impl Needs {
                 }
                 let Some(block) = run.block else { continue };
                 let acts = &mut self.blocks[block].acts;
-                acts.retain(|act| Some(*act) != run.used);
+                let writes = produced || op.changes.contains(&tensor);
+                let data = &mut self.data[step];
+                data.extend(run.came);
+                data.extend(run.written.filter(|_| run.written_on != op.lane));
+                for (used, lane) in run.used.iter().zip(0..) {
+                    data.extend(used.filter(|_| writes && lane != op.lane));
+                }
+                let used = &mut run.used[usize::from(op.lane)];
+                acts.retain(|act| Some(*act) != *used);
                 acts.push(step);
-                self.data[step].extend(run.came);
-                run.used = Some(step);
-                if produced || op.changes.contains(&tensor) {
-                    run.written = Some(step);
+                *used = Some(step);
+                if writes {
+                    (run.written, run.written_on) = (Some(step), op.lane);
                 }
             }
         }

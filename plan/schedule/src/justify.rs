@@ -127,6 +127,11 @@ fn by_end_descending(acts: &Acts, order: &[ActId], times: &Times) -> Vec<ActId> 
 /// engine must ascend in the order, as those of a simulation of it do, so that three sorted lists are merged.
 fn sorted(acts: &Acts, order: &[ActId], time: &[u64]) -> Vec<ActId> {
     let [first, between @ .., last] = order else { return order.to_vec() };
+    if acts.engines > 3 {
+        let mut sorted = order.to_vec();
+        sorted[1..order.len() - 1].sort_by_key(|act| time[act.index()]);
+        return sorted;
+    }
     // For each engine, the times and positions of its activities, with a sentinel at the end.
     let mut engines: [Vec<(u64, u32)>; 3] = Default::default();
     engines[0].reserve(order.len());

@@ -1,8 +1,8 @@
 //! A plan as one total order of operators and copies, its cost, and the rules that make it valid.
 //!
 //! A plan chooses [`Window`]s during which pieces of tensors are swapped out ([`Absences`]). These fix the copies and their
-//! dependences ([`Acts`]); a total order of all activities fixes the rest: each of the three engines (compute, out, in)
-//! executes its activities in that order, memory is allocated in that order, and every activity starts as early as possible
+//! dependences ([`Acts`]); a total order of all activities fixes the rest: each engine (compute, out, in, and further [`lanes`] of
+//! operators) executes its activities in that order, memory is allocated in that order, and every activity starts as early as possible
 //! ([`Simulator`]). Every schedule can be expressed this way: sort its steps by the times at which they allocate, and replay.
 //! [`check`] shares no code with any of this.
 
@@ -12,6 +12,7 @@ mod acts;
 mod check;
 mod edges;
 mod justify;
+pub mod lanes;
 mod no_wait;
 pub mod problem;
 mod recover;
@@ -183,13 +184,24 @@ impl Schedule {
     }
 
     /// For each tick, the nanoseconds from the start of its operator to the start of the next one; the first interval begins with
-    /// the step, the last ends with it.
-    pub fn pace(&self) -> Vec<u64> {
-        let of_operators = self.steps.iter().filter(|step| matches!(step.instruction, Instruction::Op(_)));
-        let mut starts: Vec<u64> = of_operators.map(|step| step.start).skip(1).collect();
-        starts.push(self.makespan());
-        let mut before = 0;
-        starts.iter().map(|&start| start - std::mem::replace(&mut before, start)).collect()
+    /// the step, the last ends with it. Those of other lanes than [`COMPUTE`](problem::COMPUTE) take none of that time.
+    pub fn pace(&self, problem: &Problem) -> Vec<u64> {
+        let computes = |tick: u32| problem.ops[tick as usize].lane == problem::COMPUTE;
+        let of_operators = self.steps.iter().filter_map(|step| match step.instruction {
+            Instruction::Op(tick) if computes(tick) => Some((tick, step.start)),
+            _ => None,
+        });
+        let mut pace = vec![0; problem.ops.len()];
+        let (mut last, mut before) = (None, 0);
+        for (tick, start) in of_operators {
+            if let Some(last) = last.replace(tick) {
+                pace[last as usize] = start - std::mem::replace(&mut before, start);
+            }
+        }
+        if let Some(last) = last {
+            pace[last as usize] = self.makespan() - before;
+        }
+        pace
     }
 
     /// Bytes copied to the host, and bytes copied from it.

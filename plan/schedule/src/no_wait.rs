@@ -6,6 +6,7 @@ use std::ops::Range;
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 
 use super::acts::BlockId;
+use super::lanes::ENGINES;
 use super::{Absences, Act, ActId, Acts, Direction, Instruction, Simulator, Stuck, Times};
 use crate::problem::Problem;
 use crate::segment_tree::SegmentTree;
@@ -64,7 +65,7 @@ struct List<'a> {
     frees: BTreeMap<u64, u64>,
     used: u64,
     last_allocation: u64,
-    engines: [u64; 3],
+    engines: [u64; ENGINES],
     /// For each piece, the number of its copies in that are placed.
     came: SecondaryMap<super::PieceId, usize>,
 }
@@ -97,7 +98,7 @@ impl<'a> List<'a> {
             frees: BTreeMap::new(),
             used: 0,
             last_allocation: 0,
-            engines: [0; 3],
+            engines: [0; ENGINES],
             came: SecondaryMap::new(),
         }
     }

@@ -29,7 +29,33 @@ pub struct Problem {
     pub kinds: Vec<String>,
     /// Ranges that are copied begin at multiples of this number of bytes.
     pub grain: u64,
+    /// The lanes of operators, indexed by [`Operator::lane`]; the first is [`COMPUTE`]. Lanes run beside each other
+    /// and beside the copies, each its operators in their order. An operator waits for operators of other lanes only where
+    /// it needs their results, or replaces bytes that they read.
+    pub lanes: Vec<Lane>,
 }
+
+/// A lane of operators: an engine of the target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lane {
+    /// Its name.
+    pub name: String,
+    /// Whether those of its operators may run again of which [`Operator::recomputable`] says so.
+    pub repeats: bool,
+}
+
+impl Lane {
+    /// The lane of this name, whose operators may run again.
+    pub fn new(name: &str) -> Lane {
+        Lane { name: name.to_owned(), repeats: true }
+    }
+}
+
+/// The lane of operators that compute, which every problem has.
+pub const COMPUTE: u8 = 0;
+
+/// Maximum number of lanes of operators.
+pub const MOST_LANES: usize = 4;
 
 /// A multiple of the size of any element, and the alignment of CUDA.
 const GRAIN: u64 = 256;
@@ -42,6 +68,7 @@ impl Default for Problem {
             link: Link::default(),
             kinds: Vec::new(),
             grain: GRAIN,
+            lanes: vec![Lane::new("compute")],
         }
     }
 }
@@ -65,6 +92,8 @@ pub struct Operator {
     pub changes: Vec<TensorId>,
     /// Whether running it again gives the same results and changes nothing else.
     pub recomputable: bool,
+    /// The lane on which it runs: an index into [`Problem::lanes`].
+    pub lane: u8,
 }
 
 /// One tensor.
@@ -231,14 +260,24 @@ impl Problem {
         self.tensors.values().any(Tensor::is_variable_that_leaves)
     }
 
+    /// For each tick, the time that the operator takes of those that compute.
+    pub fn computing_nanos(&self) -> Vec<u64> {
+        self.ops.iter().map(|op| if op.lane == COMPUTE { op.nanos } else { 0 }).collect()
+    }
+
+    /// Whether the operator may run again: by itself, and on its lane.
+    pub fn may_repeat(&self, op: &Operator) -> bool {
+        op.recomputable && self.lanes[usize::from(op.lane)].repeats
+    }
+
     /// The number of ticks.
     pub fn ticks(&self) -> u32 {
         self.ops.len() as u32
     }
 
-    /// The total time of all operators: the duration of a step without a memory limit.
+    /// The total time of the operators that compute: without other lanes, the duration of a step without a memory limit.
     pub fn compute_nanos(&self) -> u64 {
-        self.ops.iter().map(|op| op.nanos).sum()
+        self.ops.iter().filter(|op| op.lane == COMPUTE).map(|op| op.nanos).sum()
     }
 
     /// The problem of a step that skips layers of stochastic depth; `parts` gives, by tick, the state of each operator. An
@@ -410,7 +449,13 @@ impl Problem {
                 return Err(ProblemError::Empty(id));
             }
         }
+        if self.lanes.is_empty() || self.lanes.len() > MOST_LANES {
+            return Err(ProblemError::Lanes(self.lanes.len()));
+        }
         for (tick, op) in self.ops.iter().enumerate() {
+            if usize::from(op.lane) >= self.lanes.len() {
+                return Err(ProblemError::NoLane { tick, lane: op.lane });
+            }
             bytes = bytes.saturating_add(op.workspace);
             nanos = nanos.saturating_add(op.nanos);
             for &tensor in op.reads.iter().chain(&op.produces).chain(&op.changes) {
@@ -442,7 +487,7 @@ impl Problem {
         if bytes > MOST || nanos > MOST || link.iter().any(|&n| n >= MOST) {
             return Err(ProblemError::TooLarge);
         }
-        Ok(())
+        self.check_reductions()
     }
 }
 
@@ -464,6 +509,20 @@ pub enum ProblemError {
     Unread { tick: usize, tensor: TensorId },
     #[error("tensor {0} is to be kept, but it is not given and no operator produces it")]
     NeverThere(TensorId),
+    #[error("there are {0} lanes; write 1 to 4, the first for the operators that compute")]
+    Lanes(usize),
+    #[error("operator {tick} runs on lane {lane}, which there is not")]
+    NoLane { tick: usize, lane: u8 },
+    #[error(
+        "tensor {tensor} is the operand of the reduction of operator {tick} and could leave before its wait; let it be not \
+         swappable"
+    )]
+    Leaves { tick: usize, tensor: TensorId },
+    #[error(
+        "operator {wait} waits for the reduction of operator {tick} without reading its operand {tensor}, which the reduction \
+         holds until then"
+    )]
+    NotHeld { tick: usize, wait: usize, tensor: TensorId },
     #[error("all bytes, or all times, together exceed 2^60")]
     TooLarge,
 }

@@ -3,7 +3,7 @@
 use cranelift_entity::{EntityRef, SecondaryMap};
 
 use super::{Absences, Act, ActId, Acts, Instruction, PieceId, Schedule};
-use crate::problem::{Problem, Window};
+use crate::problem::{Problem, TensorId, Window};
 
 impl Absences {
     /// The absences of a valid schedule of the problem: each copy in ends one.
@@ -12,10 +12,15 @@ impl Absences {
         let mut windows: SecondaryMap<PieceId, Vec<Window>> = SecondaryMap::new();
         let mut seen: SecondaryMap<PieceId, bool> = SecondaryMap::new();
         let mut tick = 0;
+        // With several lanes, the number of operators so far that use each tensor: those before a copy in precede those after it.
+        let mut used: SecondaryMap<TensorId, usize> = SecondaryMap::new();
         for step in &schedule.steps {
             let (piece, comes) = match step.instruction {
                 Instruction::Op(t) => {
                     tick = t + 1;
+                    if problem.has_lanes() {
+                        problem.ops[t as usize].touches().for_each(|tensor| used[tensor] += 1);
+                    }
                     continue;
                 }
                 Instruction::Out(piece) => (piece, false),
@@ -28,7 +33,10 @@ impl Absences {
             let tensor = schedule.pieces[piece].tensor;
             let facts = problem.tensors[tensor];
             let uses = uses.of(tensor);
-            let next = uses.partition_point(|&u| u < tick);
+            let next = match problem.has_lanes() {
+                true => used[tensor],
+                false => uses.partition_point(|&u| u < tick),
+            };
             let until = uses.get(next).copied().unwrap_or(problem.ticks());
             let before =
                 if first_copy && facts.given && facts.kept { uses.last() } else { uses[..next].last() };

@@ -8,8 +8,9 @@ use lmsc_ir::program::GateEffect;
 use lmsc_ir::rng::{Rng, Source};
 
 use super::edges::{Edge, data};
+use super::lanes::{self, engine_of};
 use super::{Flaw, Instruction, Schedule, Step, check_however_long};
-use crate::problem::{Duplex, Problem};
+use crate::problem::Problem;
 
 /// How actual durations differ from planned ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,8 +36,8 @@ pub struct Replayed {
 pub struct Replay<'a> {
     problem: &'a Problem,
     schedule: &'a Schedule,
-    /// By engine (compute, out, in), its steps in their order.
-    engines: [Vec<usize>; 3],
+    /// By engine (compute, out, in, and further lanes of operators), its steps in their order.
+    engines: Vec<Vec<usize>>,
     /// For each step, the steps that it waits for, besides the previous one of its engine.
     before: Vec<Vec<usize>>,
 }
@@ -46,14 +47,9 @@ impl<'a> Replay<'a> {
     pub fn new(problem: &'a Problem, schedule: &'a Schedule, edges: &[Edge]) -> Replay<'a> {
         let mut before = data(problem, schedule);
         edges.iter().for_each(|edge| before[edge.step].push(edge.before));
-        let mut engines: [Vec<usize>; 3] = Default::default();
+        let mut engines = vec![Vec::new(); lanes::engines(problem)];
         for (index, step) in schedule.steps.iter().enumerate() {
-            let engine = match step.instruction {
-                Instruction::Op(_) => 0,
-                Instruction::In(_) if problem.link.duplex == Duplex::Full => 2,
-                Instruction::In(_) | Instruction::Out(_) => 1,
-            };
-            engines[engine].push(index);
+            engines[engine_of(problem, step.instruction)].push(index);
         }
         Replay { problem, schedule, engines, before }
     }
@@ -128,7 +124,8 @@ impl<'a> Replay<'a> {
     fn go(&self, noise: Noise, mut work: Vec<u128>) -> Schedule {
         let mut schedule = self.schedule.clone();
         let mut ended = vec![false; work.len()];
-        let mut engines = [0, 1, 2].map(|engine| Engine { queue: &self.engines[engine], running: None });
+        let engines = self.engines.iter().map(|queue| Engine { queue, running: None });
+        let mut engines: Vec<Engine> = engines.collect();
         let mut now = 0;
         loop {
             // Steps of no duration let others start at once.
@@ -189,14 +186,14 @@ impl Engine<'_> {
 }
 
 /// Advances until a step ends and returns the nanoseconds; none if nothing runs.
-fn advance(engines: &mut [Engine<'_>; 3], noise: Noise) -> Option<u64> {
-    let contended = engines[1].running.is_some() && engines[2].running.is_some();
+fn advance(engines: &mut [Engine<'_>], noise: Noise) -> Option<u64> {
+    let contended = engines[lanes::OUT].running.is_some() && engines[lanes::IN].running.is_some();
     let slow = u128::from(100 - noise.contention_percent.min(99));
-    let speeds = if contended { [100, slow, slow] } else { [100; 3] };
-    let running = engines.iter().zip(speeds);
+    let speed = |engine| if contended && lanes::copies(engine) { slow } else { 100 };
+    let running = engines.iter().zip((0..).map(speed));
     let times = running.filter_map(|(engine, speed)| Some(engine.running?.1.div_ceil(speed)));
     let nanos = times.min()?;
-    for (engine, speed) in engines.iter_mut().zip(speeds) {
+    for (engine, speed) in engines.iter_mut().zip((0..).map(speed)) {
         engine.running = engine.running.map(|(step, left)| (step, left.saturating_sub(speed * nanos)));
     }
     Some(nanos as u64)

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use cranelift_entity::{EntityRef, PrimaryMap};
 
 use super::acts::{ActId, Acts, BlockId, Times};
+use super::lanes::ENGINES;
 use crate::tuned;
 
 /// The direction of time.
@@ -110,9 +111,9 @@ impl Simulator {
                 engine: 0,
             }),
         );
-        self.memory.clear();
+        self.memory.clear(acts.engines);
         let waits = if way == Direction::Forward { &acts.before } else { &acts.after };
-        let mut free_at = [0u64; 3];
+        let mut free_at = [0u64; ENGINES];
         // For each engine, the time of its activities that have not run yet.
         let mut left = acts.engine_nanos;
         for &act in order {
@@ -178,9 +179,9 @@ struct Memory {
 }
 
 impl Memory {
-    fn clear(&mut self) {
+    fn clear(&mut self, engines: usize) {
         (self.last, self.used) = (0, 0);
-        self.frees.clear();
+        self.frees.clear(engines);
         self.before.clear();
         self.before_last = 0;
     }
@@ -263,18 +264,21 @@ impl Memory {
 #[derive(Debug, Default)]
 struct Frees {
     /// Lists for each engine, ascending. Since an engine's activities end one after another, nearly all frees come last in their queue.
-    of_engine: [VecDeque<(u64, u64)>; 3],
+    of_engine: Vec<VecDeque<(u64, u64)>>,
 }
 
 impl Frees {
-    fn clear(&mut self) {
+    fn clear(&mut self, engines: usize) {
+        self.of_engine.resize(engines, VecDeque::new());
         self.of_engine.iter_mut().for_each(VecDeque::clear);
     }
 
     /// The first free, and its engine.
     fn first(&self) -> Option<(usize, (u64, u64))> {
-        let first = |engine: usize| Some((engine, *self.of_engine[engine].front()?));
-        (0..3).filter_map(first).min_by_key(|(_, (time, _))| *time)
+        let firsts = self.of_engine.iter().enumerate();
+        firsts
+            .filter_map(|(engine, queue)| Some((engine, *queue.front()?)))
+            .min_by_key(|(_, (time, _))| *time)
     }
 
     fn push(&mut self, time: u64, bytes: u64, engine: u8) {

@@ -217,7 +217,8 @@ impl PlanFile {
             runs.add(run)?;
         }
         let ops = runs.end()?;
-        let executed = Problem { ops, tensors, link: problem.link, kinds: problem.kinds.clone(), ..*problem };
+        let (kinds, lanes) = (problem.kinds.clone(), problem.lanes.clone());
+        let executed = Problem { ops, tensors, link: problem.link, kinds, lanes, ..*problem };
         let op_origin = self.ops.iter().map(|run| run.op).collect();
         Ok(Plan { schedule: self.schedule()?, problem: executed, op_origin, tensor_origin })
     }

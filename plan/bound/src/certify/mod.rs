@@ -2,6 +2,7 @@
 //!
 //! Small and slow on purpose, and without any code of the searches: everything is derived from the problem's operators.
 
+mod lanes;
 mod prices;
 mod there;
 mod trade;
@@ -10,6 +11,7 @@ use lmsc_schedule::problem::{Duplex, Problem};
 use there::There;
 use trade::Trade;
 
+use super::lanes::computing;
 use super::{Certificate, CopyInterval, Fact, Proof, StepPlace, Way};
 
 /// The reason why a certificate proves nothing.
@@ -30,6 +32,9 @@ pub enum NotProven {
     /// The prices are out of order or above their limits.
     #[error("the prices at {0} are out of order, or too high")]
     Prices(u32),
+    /// The operator need not wait for the one before it in the chain.
+    #[error("operator {0} need not wait for the operator before it in the chain")]
+    Chain(u32),
     /// The proven bound is less than the claimed one.
     #[error("the certificate claims {claimed} ns and proves {proven} ns")]
     Less {
@@ -45,7 +50,11 @@ pub enum NotProven {
 /// # Errors
 /// [`NotProven`] gives the defect.
 pub fn certify(problem: &Problem, budget: u64, certificate: &Certificate) -> Result<u64, NotProven> {
-    let proven = proven(problem, budget, &certificate.proof)?;
+    let proven = match &certificate.proof {
+        Proof::Chain { ticks } => lanes::chain(problem, ticks)?,
+        proof if problem.has_lanes() => proven(&computing(problem), budget, proof)?,
+        proof => proven(problem, budget, proof)?,
+    };
     match certificate.nanos {
         claimed if u128::from(claimed) <= proven => Ok(claimed),
         claimed => Err(NotProven::Less { claimed, proven: proven.try_into().unwrap_or(u64::MAX) }),
@@ -67,6 +76,7 @@ pub(super) fn proven(problem: &Problem, budget: u64, proof: &Proof) -> Result<u1
             let mut reach = Reach::of(problem, budget, Plans::Swap, Way::Out, Row::Around(*tick), facts)?;
             Ok(reach.at(problem.ops.len() + 2))
         }
+        Proof::Chain { ticks } => lanes::chain(problem, ticks),
         Proof::Prices { memory, out, back } => prices::proven(problem, budget, memory, out, back),
         Proof::Whole { at, before, after } => {
             let mut starts = Reach::of(problem, budget, Plans::Whole, Way::Out, Row::Step, before)?;

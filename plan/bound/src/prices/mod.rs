@@ -73,7 +73,7 @@ const ONE: f64 = (1u64 << 32) as f64;
 /// A bound on the makespan of every plan that only swaps, at least that of [`swap()`].
 ///
 /// Takes up to about a second for 2,000 operators if the budget makes any operator wait for the link, and a few for 5,000.
-pub fn prices(problem: &Problem, budget: u64) -> Certificate {
+pub(super) fn prices(problem: &Problem, budget: u64) -> Certificate {
     let links = swap(problem, budget);
     // If links prove no more than the time of the operators, prices could, but on no graph known to us do they.
     if links.nanos <= problem.compute_nanos() {

@@ -3,6 +3,7 @@
 mod annealing;
 pub(crate) mod auto;
 mod justified;
+pub mod lanes;
 mod mechanisms;
 mod nudge;
 pub mod remat;

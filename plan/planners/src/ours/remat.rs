@@ -1,7 +1,7 @@
 //! Recomputation: rewrites a problem so that tensors are dropped after an early use and recomputed before a late one.
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
-use lmsc_schedule::problem::{Operator, Problem, TensorId, Uses, Window};
+use lmsc_schedule::problem::{COMPUTE, Operator, Problem, TensorId, Uses, Window};
 use lmsc_schedule::tuned::{self, Tunable};
 use smallvec::{SmallVec, smallvec};
 
@@ -79,13 +79,17 @@ impl<'a> Rematerializer<'a> {
             op.changes.iter().for_each(|&t| changes[t].push(tick as u32));
         }
         let mut no_more = SecondaryMap::with_capacity(problem.tensors.len());
-        for (tick, op) in problem.ops.iter().enumerate().filter(|(_, op)| op.recomputable) {
+        for (tick, op) in problem.ops.iter().enumerate().filter(|(_, op)| problem.may_repeat(op)) {
             let changed = |t: TensorId| changes[t].iter().copied().find(|change| *change > tick as u32);
             let first_read = op.reads_again().filter_map(changed).min();
             for &tensor in &op.produces {
                 let first = changed(tensor).into_iter().chain(first_read).min();
                 no_more[tensor] = first.map_or(u32::MAX, |change| change + 1);
             }
+        }
+        // A reduction holds the operand that it was given until its wait, which reads no other.
+        for (tick, op) in problem.ops.iter().enumerate().filter(|(_, op)| op.is_reduction()) {
+            op.reads.iter().for_each(|&t| no_more[t] = no_more[t].min(tick as u32 + 1));
         }
         Rematerializer {
             problem,
@@ -242,6 +246,7 @@ impl<'a> Rewriting<'a> {
         ends.sort_unstable();
         (result.problem.link, result.problem.grain) = (problem.link, problem.grain);
         result.problem.kinds.clone_from(&problem.kinds);
+        result.problem.lanes.clone_from(&problem.lanes);
         result.problem.tensors.clone_from(&problem.tensors);
         result.tensor_origin.clear();
         result.tensor_origin.extend(problem.tensors.keys());
@@ -330,7 +335,7 @@ impl<'a> Rewriting<'a> {
     /// Repeats the operator; its results replace those that are dropped or dead.
     fn push_again(&mut self, tick: u32, now: u32) {
         let op = &self.source.problem.ops[tick as usize];
-        self.nanos += op.nanos;
+        self.nanos += if op.lane == COMPUTE { op.nanos } else { 0 };
         let at = self.result.op_origin.len() as u32;
         let Rewriting { tensors, result, .. } = self;
         let again = next_op(&mut result.problem.ops, &mut result.op_origin, op, tick);
@@ -365,14 +370,14 @@ fn next_op<'a>(
 ) -> &'a mut Operator {
     let at = origins.len();
     origins.push(origin);
-    let Operator { kind, phase, nanos, workspace, recomputable, .. } = *like;
+    let Operator { kind, phase, nanos, workspace, recomputable, lane, .. } = *like;
     if at == ops.len() {
         let [reads, produces, changes] = Default::default();
-        ops.push(Operator { kind, phase, nanos, workspace, reads, produces, changes, recomputable });
+        ops.push(Operator { kind, phase, nanos, workspace, reads, produces, changes, recomputable, lane });
     }
     let op = &mut ops[at];
-    (op.kind, op.phase, op.nanos, op.workspace, op.recomputable) =
-        (kind, phase, nanos, workspace, recomputable);
+    (op.kind, op.phase, op.nanos, op.workspace, op.recomputable, op.lane) =
+        (kind, phase, nanos, workspace, recomputable, lane);
     [&mut op.reads, &mut op.produces, &mut op.changes].into_iter().for_each(Vec::clear);
     op
 }

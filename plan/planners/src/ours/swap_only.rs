@@ -268,7 +268,7 @@ impl<'a> Search<'a> {
             self.look_at_cover(kind, &Cover::new(problem, uses, budget, sizes, kind.manner)?)?;
             return Ok(());
         }
-        let mut pace: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();
+        let mut pace = problem.computing_nanos();
         for _ in 0..PACES.get() {
             let cover = Cover::in_time(problem, uses, budget, sizes, kind.manner, &pace)?;
             let found = self.look_at_cover(kind, &cover)?;
@@ -287,7 +287,7 @@ impl<'a> Search<'a> {
             return Ok(pace.clone());
         }
         let found = self.schedule(cover)?;
-        let pace = found.pace();
+        let pace = found.pace(self.covers.problem);
         self.known.insert(chosen, pace.clone());
         self.compare(kind, found);
         Ok(pace)

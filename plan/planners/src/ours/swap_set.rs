@@ -156,8 +156,7 @@ impl<'a> Cover<'a> {
                 Cover::empty(problem, uses, budget, sizes, true, start)?
             }
             Manner::InTime | Manner::Clean | Manner::Largest => {
-                let nominal: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();
-                return Cover::in_time(problem, uses, budget, sizes, manner, &nominal);
+                return Cover::in_time(problem, uses, budget, sizes, manner, &problem.computing_nanos());
             }
         };
         cover.pair_variables();
