@@ -524,12 +524,11 @@ impl Located<'_> {
         of: Option<&recipe::Convolution>,
         dnn: &mut Dnn,
     ) -> Result<(Vec<Work>, u64), Unfit> {
-        let unsuitable = || Unfit::Ever("its padding or its size does not suit the library".to_owned());
-        let mut convolution = of.cloned().ok_or_else(unsuitable)?.map(|at| self.address(&at));
-        convolution.workspace_bytes = convolution.workspace_bytes.min(self.room());
+        let unsuitable = || Unfit::Ever("its size does not suit the library".to_owned());
+        let convolution = of.cloned().ok_or_else(unsuitable)?.map(|at| self.address(&at));
         // SAFETY: the recipe says how large its tensors are, and the program where they are. The arena is cleared later, and
         // nothing else runs.
-        let ready = unsafe { dnn.choose(convolution) }.map_err(Unfit::Here)?;
+        let ready = unsafe { dnn.choose(convolution, self.room()) }.map_err(Unfit::Here)?;
         let bytes = ready.workspace_bytes();
         Ok((vec![Work::Convolution(Box::new(ready))], bytes))
     }

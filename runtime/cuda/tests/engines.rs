@@ -30,7 +30,8 @@ fn convolutions() -> Vec<Asked> {
         };
         let [image, weights, positions, padding, stride, dilation] = [3, 4, 5, 6, 7, 8].map(list);
         let groups = words[9].parse().unwrap();
-        let filter = Filter { found, image, weights, positions, padding, stride, dilation, groups };
+        let after = padding.clone();
+        let filter = Filter { found, image, weights, positions, padding, after, stride, dilation, groups };
         Asked { model: words[0].to_owned(), count: words[1].parse().unwrap(), filter }
     };
     lines.map(convolution).collect()
@@ -146,7 +147,7 @@ fn the_library_answers_as_recorded_and_its_plans_need_that_workspace() {
         assert!(std::env::var_os("LMSC_REQUIRE_CUDNN").is_none(), "recorded from {}", recorded().version);
         return;
     }
-    let mut table = Recorded::new(library.version());
+    let mut table = Recorded::new(library.version().to_owned());
     for (_, of, card) in questions() {
         let choices =
             choose(&of, card, Some(&library)).unwrap_or_else(|e| panic!("{of:?} on {}: {e}", card.name));
