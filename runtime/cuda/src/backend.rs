@@ -66,7 +66,8 @@ pub(super) fn open() -> Result<(Arc<Backend>, LibraryFacts), String> {
     _ = Opened::find(&["libcublasLt.so.13", "libcublasLt.so.12"]);
     let library = Opened::find(&["libcudnn.so.9"]).map_err(|_| "cuDNN is not found".to_owned())?;
     let path = library.path_of("cudnnGetVersion");
-    let api = Backend::of(&library).map_err(|name| format!("this cuDNN has no {name} ({})", path.display()))?;
+    let api =
+        Backend::of(&library).map_err(|name| format!("this cuDNN has no {name} ({})", path.display()))?;
     // SAFETY: the library is open.
     let version = unsafe { api.cudnnGetVersion() };
     if version < OLDEST {

@@ -31,9 +31,15 @@ pub(super) struct Ready {
     pack: Rc<Descriptor>,
     workspace: u64,
     filter: Filter,
+    engine: EngineChoice,
 }
 
 impl Ready {
+    /// Its engine.
+    pub(super) fn engine(&self) -> &EngineChoice {
+        &self.engine
+    }
+
     /// Bytes of workspace that its engine needs.
     pub(super) fn workspace_bytes(&self) -> u64 {
         self.workspace
@@ -87,12 +93,12 @@ impl Dnn {
         let least = choices.last().map_or(0, |last| last.workspace);
         let mut why = NoEngine::Room { least, room }.to_string();
         for engine in choices.into_iter().filter(|engine| engine.workspace <= room) {
-            let ready = match self.plan(&query, engine) {
+            let ready = match self.plan(&query, engine.clone()) {
                 Ok((_, workspace)) if workspace > room => {
                     Err(NoEngine::Room { least: workspace, room }.to_string())
                 }
                 // SAFETY: as the caller promises.
-                Ok((plan, workspace)) => unsafe { self.ready(plan, &of, workspace) },
+                Ok((plan, workspace)) => unsafe { self.ready((plan, engine), &of, workspace) },
                 Err(error) => Err(error),
             };
             match ready {
@@ -104,11 +110,7 @@ impl Dnn {
     }
 
     /// The plan of a convolution by an engine, made once.
-    fn plan(
-        &mut self,
-        of: &ConvolutionQuery,
-        engine: EngineChoice,
-    ) -> Result<(Rc<Descriptor>, u64), String> {
+    fn plan(&mut self, of: &ConvolutionQuery, engine: EngineChoice) -> Result<(Rc<Descriptor>, u64), String> {
         if let Some(known) = self.planned.iter().find(|it| it.of == *of && it.engine == engine) {
             return known.plan.clone();
         }
@@ -121,7 +123,7 @@ impl Dnn {
     /// The convolution at its addresses, which has run once.
     unsafe fn ready(
         &self,
-        plan: Rc<Descriptor>,
+        (plan, engine): (Rc<Descriptor>, EngineChoice),
         of: &Convolution<u64>,
         workspace: u64,
     ) -> Result<Ready, String> {
@@ -129,7 +131,7 @@ impl Dnn {
         // An empty workspace may have an address outside the memory, so null is passed.
         let room = if workspace > 0 { of.workspace } else { 0 };
         let pack = library.pack([of.image, of.weights, of.positions], room)?;
-        let ready = Ready { plan, pack, workspace, filter: of.filter.clone() };
+        let ready = Ready { plan, pack, workspace, filter: of.filter.clone(), engine };
         // SAFETY: as the caller promises.
         unsafe { self.convolve(&ready)? };
         Ok(ready)

@@ -12,9 +12,7 @@ mod table;
 
 use std::borrow::Cow;
 
-use cudarc::cudnn::sys::{
-    cudnnBackendBehaviorNote_t as Behavior, cudnnBackendNumericalNote_t as Numerics,
-};
+use cudarc::cudnn::sys::{cudnnBackendBehaviorNote_t as Behavior, cudnnBackendNumericalNote_t as Numerics};
 use cudarc::driver::sys::CUdevice_attribute as DeviceAttribute;
 
 use super::backend::{BehaviorNote, NumericalNote};
@@ -24,7 +22,7 @@ use super::recipe::{Filter, FloatType, Found};
 
 pub use library::EngineLibrary;
 pub(super) use library::PlanOn;
-pub use rule::{Engines, NoEngine};
+pub use rule::{Engines, NoEngine, StepEngines};
 pub use table::{Recorded, recorded};
 
 /// A card, as the library's description of a device has it.
@@ -222,6 +220,14 @@ pub struct EngineChoice {
     pub workspace: u64,
 }
 
+impl EngineChoice {
+    /// The engine and its parameters, such as `67 2=0 3=1`.
+    pub fn text(&self) -> String {
+        let knobs = self.knobs.iter().map(|(knob, value)| format!(" {knob}={value}"));
+        format!("{}{}", self.engine, knobs.collect::<String>())
+    }
+}
+
 /// The engines that qualify, in the order of the expected time, each with less workspace than all before it. The answer depends on
 /// its arguments and the library's version alone: none if there is no library, and the table does not have the convolution.
 ///
@@ -242,4 +248,3 @@ pub fn choose(
 pub fn chosen(choices: &[EngineChoice], room: u64) -> Option<&EngineChoice> {
     choices.iter().find(|choice| choice.workspace <= room)
 }
-

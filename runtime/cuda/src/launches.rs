@@ -81,11 +81,7 @@ struct Has<'a> {
 ///
 /// # Errors
 /// [`RunError::NotReady`].
-pub fn launches(
-    program: &Checked,
-    engines: &Engines,
-    own_kernels: bool,
-) -> Result<Vec<Listed>, RunError> {
+pub fn launches(program: &Checked, engines: &Engines, own_kernels: bool) -> Result<Vec<Listed>, RunError> {
     let has = Has { engines, own_kernels };
     let (recipes, known) = recipes(program)?;
     let (constants, mut places) = Places::new(program, &recipes, &known);
@@ -192,7 +188,12 @@ fn of_call(
         let (name, blocks) = (kernel.kernel.clone(), kernel.blocks);
         let (bytes, operations) = of_kernel(launch, kernel);
         let operations = operations.max(std::mem::take(&mut instead));
-        all.push(Listed { bytes, operations, instead: why.take(), ..of(CallKind::Kernel { name, blocks, operators: 1 }) });
+        all.push(Listed {
+            bytes,
+            operations,
+            instead: why.take(),
+            ..of(CallKind::Kernel { name, blocks, operators: 1 })
+        });
     }
 }
 

@@ -9,7 +9,7 @@
 //! engines that come before need more than the rule allows.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use lmsc_ir::{Bytes, Graph, NodeId, Storages};
 
@@ -40,6 +40,28 @@ pub enum NoEngine {
     },
 }
 
+/// The engines that convolve in a step, as a file states them and a session has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepEngines {
+    /// The version of cuDNN.
+    pub version: String,
+    /// The name of the precision to which factors may be rounded.
+    pub precision: String,
+    /// By node with convolutions, the engine of each as [`EngineChoice::text`] has it; an own kernel is empty.
+    pub by_node: BTreeMap<String, Vec<String>>,
+}
+
+impl StepEngines {
+    /// Number of convolutions of a node that both have, and of those whose engines differ.
+    pub fn compared(&self, other: &StepEngines) -> [usize; 2] {
+        let both = self.by_node.iter().filter_map(|(node, ours)| Some((ours, other.by_node.get(node)?)));
+        both.fold([0, 0], |[all, different], (ours, theirs)| {
+            let differing = ours.iter().zip(theirs).filter(|(a, b)| a != b).count();
+            [all + ours.len().min(theirs.len()), different + differing]
+        })
+    }
+}
+
 /// The answers about a convolution.
 type Answer = Result<Vec<EngineChoice>, NoEngine>;
 
@@ -48,7 +70,8 @@ type Answer = Result<Vec<EngineChoice>, NoEngine>;
 pub struct Engines {
     card: Option<Card>,
     precision: Precision,
-    library: Option<EngineLibrary>,
+    /// The library that is asked, opened when the first convolution is met; none if it cannot be used, or is not to be.
+    library: OnceLock<Option<EngineLibrary>>,
     /// Answers so far, by the convolution's key in tables.
     answers: Mutex<BTreeMap<String, Answer>>,
 }
@@ -81,13 +104,12 @@ impl Need {
 impl Engines {
     /// The engines of a card: by the library if it is found, otherwise as they were recorded.
     pub fn of_card(card: Option<Card>, precision: Precision) -> Engines {
-        let library = if card.is_some() { EngineLibrary::open().ok() } else { None };
-        Engines { card, precision, library, answers: Mutex::default() }
+        Engines { card, precision, library: OnceLock::new(), answers: Mutex::default() }
     }
 
     /// The recorded engines of a card, whether or not the library is found.
     pub fn recorded(card: Option<Card>, precision: Precision) -> Engines {
-        Engines { card, precision, library: None, answers: Mutex::default() }
+        Engines { card, precision, library: None.into(), answers: Mutex::default() }
     }
 
     /// No engines: own kernels convolve.
@@ -102,8 +124,6 @@ impl Engines {
     pub fn of_ordinal(ordinal: u32, precision: Precision) -> Result<Engines, String> {
         let gpu = Gpu::open(ordinal).map_err(|error| error.to_string())?;
         let card = Card::of_device(&gpu)?;
-        // The device's context stays until the process ends, so that it need not be created again.
-        std::mem::forget(gpu);
         Ok(Engines::of_card(Some(card), precision))
     }
 
@@ -114,18 +134,20 @@ impl Engines {
         library: EngineLibrary,
     ) -> Result<Engines, String> {
         let card = Some(Card::of_device(gpu)?);
-        Ok(Engines { card, precision, library: Some(library), answers: Mutex::default() })
+        Ok(Engines { card, precision, library: Some(library).into(), answers: Mutex::default() })
     }
 
     /// The library that is asked.
     pub(crate) fn library(&self) -> Option<&EngineLibrary> {
-        self.library.as_ref()
+        self.card.as_ref()?;
+        self.library.get_or_init(|| EngineLibrary::open().ok()).as_ref()
     }
 
     /// The version of the library whose engines these are; none where none is known.
     pub fn version(&self) -> Option<&str> {
-        let of_table = || self.card.as_ref().filter(|card| !card.name.is_empty()).map(|_| &*recorded().version);
-        self.library.as_ref().map(EngineLibrary::version).or_else(of_table)
+        let of_table =
+            || self.card.as_ref().filter(|card| !card.name.is_empty()).map(|_| &*recorded().version);
+        self.library().map(EngineLibrary::version).or_else(of_table)
     }
 
     /// The question about a convolution.
@@ -145,7 +167,7 @@ impl Engines {
             return answer.clone();
         }
         let asked = match &self.card {
-            Some(card) => choose(of, card, self.library.as_ref()).map_err(NoEngine::Refused),
+            Some(card) => choose(of, card, self.library()).map_err(NoEngine::Refused),
             None => Ok(None),
         };
         let answer = match asked {
@@ -184,8 +206,40 @@ impl Engines {
         self.ruled(graph, |frame| frame.scratch)
     }
 
+    /// The engines of the graph's convolutions, by the rule; none if no engine is known, or there is no convolution.
+    pub fn of_step(&self, graph: &Graph) -> Option<StepEngines> {
+        let mut by_node = BTreeMap::new();
+        self.ruled_by(graph, |id, need, room| {
+            let text = |(filter, stored): &(Filter, FloatType)| {
+                self.fitting(filter, *stored, room).map_or_else(|_| String::new(), |engine| engine.text())
+            };
+            if !need.convolutions.is_empty() {
+                let engines = need.convolutions.iter().map(text).collect();
+                by_node.insert(graph.node(id).name.to_string(), engines);
+            }
+        });
+        // The library is not opened for a step that does not convolve.
+        by_node.values().flatten().find(|engine: &&String| !engine.is_empty())?;
+        let version = self.version()?.to_owned();
+        let precision = Precision::NAMES[self.precision as usize].to_owned();
+        Some(StepEngines { version, precision, by_node })
+    }
+
     /// The workspace of each node: the scratch that `others` says, or that of its engines.
     fn ruled(&self, graph: &Graph, others: impl Fn(&Recipe) -> Bytes) -> BTreeMap<NodeId, Bytes> {
+        let mut granted = BTreeMap::new();
+        self.ruled_by(graph, |id, need, room| {
+            let engines = need.convolutions.iter().filter_map(|(filter, stored)| {
+                self.fitting(filter, *stored, room).ok().map(|engine| Bytes(engine.workspace))
+            });
+            let scratch = engines.fold(others(&need.frame), Bytes::max);
+            granted.insert(id, need.frame.workspace_with(scratch));
+        });
+        granted
+    }
+
+    /// Calls the function with each node, its need, and the scratch that the rule allows to its engines.
+    fn ruled_by(&self, graph: &Graph, mut then: impl FnMut(NodeId, &Need, u64)) {
         let needs = lmsc_runtime::kernels::workspaces_by(
             graph,
             |spec, _| Need::of(crate::prepare(spec).unwrap_or_default()),
@@ -203,14 +257,8 @@ impl Engines {
         };
         let all = |(&id, need): (&NodeId, &Need)| tensors(id).saturating_add(need.frame.workspace().0);
         let floor = needs.iter().map(all).max().unwrap_or(0);
-        let granted = |(&id, need): (&NodeId, &Need)| {
-            let room = need.scratch_of(floor.saturating_sub(tensors(id)));
-            let engines = need.convolutions.iter().filter_map(|(filter, stored)| {
-                self.fitting(filter, *stored, room).ok().map(|engine| Bytes(engine.workspace))
-            });
-            let scratch = engines.fold(others(&need.frame), Bytes::max);
-            (id, need.frame.workspace_with(scratch))
-        };
-        needs.iter().map(granted).collect()
+        for (&id, need) in &needs {
+            then(id, need, need.scratch_of(floor.saturating_sub(tensors(id))));
+        }
     }
 }

@@ -7,8 +7,8 @@ use lmsc_kernels::spec::{Spec, SpecError};
 
 use super::{Made, sums};
 use crate::recipe::{
-    self, Address, AddressBase, Arg, Convolution, Factor, Filter, FloatType, Found, NOWHERE, Recipe, operand, result,
-    spread_forward,
+    self, Address, AddressBase, Arg, Convolution, Factor, Filter, FloatType, Found, NOWHERE, Recipe, operand,
+    result, spread_forward,
 };
 
 /// The side of a tile of a result, and the number of products that are added up at a time.
@@ -234,7 +234,13 @@ fn pointwise(
 
 /// The padding at the end of a dimension: as at the beginning if there are as many positions then, otherwise the least with
 /// which there are; none if there are fewer positions even without.
-fn padding_after(image: usize, before: usize, reach: usize, stride: usize, positions: usize) -> Option<usize> {
+fn padding_after(
+    image: usize,
+    before: usize,
+    reach: usize,
+    stride: usize,
+    positions: usize,
+) -> Option<usize> {
     let positions_with = |after: usize| {
         let padded = image.checked_add(before)?.checked_add(after)?;
         Some(padded.checked_sub(reach)? / stride + 1)
@@ -278,11 +284,7 @@ fn filter(conv: &Conv, found: Found) -> Option<Filter> {
 }
 
 /// The convolution for the library, if the library can take it.
-fn convolution(
-    conv: &Conv,
-    found: Found,
-    [image, weights, positions]: [Address; 3],
-) -> Option<Convolution> {
+fn convolution(conv: &Conv, found: Found, [image, weights, positions]: [Address; 3]) -> Option<Convolution> {
     let (filter, stored) = (filter(conv, found)?, FloatType::F32);
     let workspace = Address { at: AddressBase::Scratch, offset: 0 };
     Some(Convolution { filter, image, weights, positions, stored, workspace })

@@ -99,7 +99,7 @@ pub(crate) fn build(
     flags.extend([format!("-I{}", shim.display()), format!("-I{}", folder.display())]);
     let mut files: Vec<PathBuf> = kernels.iter().map(PathBuf::from).collect();
     files.extend(sources.iter().map(|source| shim.join(source)));
-    let included = ["shim.h", "fake_library.h", "null.cpp"].map(|file| shim.join(file));
+    let included = ["shim.h", "fake_backend.h", "fake_library.h", "null.cpp"].map(|file| shim.join(file));
     files.extend(included.into_iter().chain([folder.join("prelude.cuh")]));
     let linked: Vec<String> = link.iter().map(|flag| (*flag).to_owned()).collect();
     let of = fingerprint(&files, &[&flags[..], &linked].concat());
@@ -307,12 +307,8 @@ impl Shim {
 }
 
 /// Names in [`launched`] of a library's products and convolutions.
-pub(crate) const LIBRARIES: [&str; 4] = [
-    "cublasGemmEx",
-    "cudnn forward",
-    "cudnn image gradient",
-    "cudnn weight gradient",
-];
+pub(crate) const LIBRARIES: [&str; 4] =
+    ["cublasGemmEx", "cudnn forward", "cudnn image gradient", "cudnn weight gradient"];
 
 /// An element behind an address where there is one.
 fn read(stored: FloatType, (start, index): (u64, u64)) -> f64 {
