@@ -1115,6 +1115,36 @@ fn the_command_convolves_by_a_library() {
     );
 }
 
+/// A file states the engines for which it was planned. A run by other ones is a warning.
+#[test]
+fn a_run_by_other_engines_than_planned_is_told() {
+    let Some(installed) = Installed::new() else { return };
+    let [.., blas, dnn] = libraries().unwrap();
+    installed.add(blas, "libcublas.so.13");
+    installed.add(dnn, "libcudnn.so.9");
+    let model = format!("{}/tiny_vgg/training_model.onnx", support::models::MODELS);
+    let planned = installed.path("planned.onnx");
+    let plan = |more: &[&str]| {
+        let call = [&*model, "--dim", "batch=2", "--target", "auto", "--budget", "0.9x", "-o", &planned];
+        installed.ok(&[&call[..], more].concat(), &[]);
+    };
+    let warnings = |more: &[&str], settings: &[(&str, &str)]| {
+        let run = ["run", "--steps", "1", "--device", "cuda", &*planned];
+        let (code, _, errors) = installed.lmsc(&[&run[..], more].concat(), settings);
+        assert_eq!(code, Some(0), "{errors}");
+        errors.lines().filter(|line| line.contains("LMS0410")).collect::<Vec<_>>().join("\n")
+    };
+    plan(&[]);
+    assert_eq!(warnings(&[], &[]), "");
+    let newer = warnings(&[], &[("FAKEDNN_VERSION", "92600")]);
+    assert!(newer.ends_with("by cuDNN 9.26.0 in place of 9.19.0"), "{newer}");
+    let rounded = warnings(&["--precision", "tf32"], &[]);
+    assert!(rounded.contains(" convolutions run by other engines than planned: "), "{rounded}");
+    assert!(rounded.ends_with("the precision tf32 in place of f32"), "{rounded}");
+    plan(&["--precision", "tf32"]);
+    assert_eq!(warnings(&["--precision", "tf32"], &[]), "");
+}
+
 /// A fault of a kernel is found by a later call, unless each launch is waited for; then the kernel and its node are named.
 #[test]
 fn a_kernel_that_fails_is_named_where_launches_are_synchronous() {

@@ -213,7 +213,7 @@ struct EngineFacts {
     /// The library's number of it.
     number: i64,
     /// Its parameters by the library's numbers.
-    knobs: BTreeMap<u32, i64>,
+    knobs: BTreeMap<String, i64>,
     /// Whether it multiplies on tensor cores.
     tensor_cores: bool,
     workspace_bytes: u64,
@@ -223,7 +223,7 @@ impl EngineFacts {
     fn of(engine: &EngineChoice) -> EngineFacts {
         EngineFacts {
             number: engine.engine,
-            knobs: engine.knobs.iter().copied().collect(),
+            knobs: engine.knobs.iter().map(|(knob, value)| (knob.to_string(), *value)).collect(),
             tensor_cores: engine.tensor_cores,
             workspace_bytes: engine.workspace,
         }

@@ -47,8 +47,11 @@ fn other_engines(planned: &StepEngines, found: &StepEngines) -> Option<String> {
     ];
     let reasons: Vec<String> = reasons.into_iter().flatten().collect();
     let why = if reasons.is_empty() { "another card".to_owned() } else { reasons.join(", ") };
-    (different > 0 || planned.version != found.version)
-        .then(|| format!("{different} of {all} convolutions run by other engines than planned: {why}"))
+    if different > 0 {
+        return Some(format!("{different} of {all} convolutions run by other engines than planned: {why}"));
+    }
+    (planned.version != found.version)
+        .then(|| format!("convolutions run by engines of the same number as planned, but by {why}"))
 }
 
 /// The waits of the compute stream for copies in of the same step, as command and position, those for the largest

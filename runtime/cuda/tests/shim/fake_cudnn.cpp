@@ -1,7 +1,8 @@
 // A cuDNN without a device, for the driver of fake.cpp: convolutions in two and three dimensions and their gradients, each
 // with several engines that differ in workspace, in what they round, in whether they are deterministic, and in what they
 // support. It refuses what the real one refuses, and to run what is not deterministic; of the workspace an engine needs all,
-// and writes over it before and after.
+// and writes over it before and after. FAKEDNN_VERSION: its version (91900).
+#include <cstdlib>
 #include <initializer_list>
 #include <vector>
 
@@ -266,7 +267,10 @@ API uint64_t fakednn_count(unsigned what) {
 // The fewest bytes of workspace that any engine needs.
 API void fakednn_least(uint64_t bytes) { least = bytes; }
 
-API size_t cudnnGetVersion() { return 91900; }
+API size_t cudnnGetVersion() {
+    const char* version = getenv("FAKEDNN_VERSION");
+    return version ? strtoull(version, nullptr, 10) : 91900;
+}
 API int cudnnCreate(Handle** handle) { return create(handle); }
 API int cudnnDestroy(Handle* handle) { return destroy(handle); }
 API int cudnnSetStream(Handle* handle, void* stream) { return handle->stream = stream, OK; }
