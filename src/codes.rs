@@ -246,7 +246,8 @@ since the last checkpoint is lost; files that were written before are whole.
 
 What to do:
 - Run again from the last checkpoint: --resume.
-- If it fails again at the same step, report it with the model.
+- If it fails again at the same step, run with --synchronous, which names the kernel and the node, and report it with the
+  model.
 "},
     Explained { code: Code::Stopped, number: "LMS0112", title: "a run stopped at what it was to stop at", text: "\
 The run was asked to stop where a value is no number, or infinite, and it has found one.

@@ -62,8 +62,10 @@ const OLDEST: usize = 90_800;
 /// # Errors
 /// Why it cannot be used.
 pub(super) fn open() -> Result<(Arc<Backend>, LibraryFacts), String> {
-    // Where it is missing, the loader may find it among the dependencies of cuDNN, or cuDNN says that it is missing.
-    _ = Opened::find(&["libcublasLt.so.13", "libcublasLt.so.12"]);
+    // A cuDNN needs the one of the same CUDA. Where it is missing, the loader may find it, or cuDNN says that it is missing.
+    for name in ["libcublasLt.so.13", "libcublasLt.so.12"] {
+        _ = Opened::find(&[name]);
+    }
     let library = Opened::find(&["libcudnn.so.9"]).map_err(|_| "cuDNN is not found".to_owned())?;
     let path = library.path_of("cudnnGetVersion");
     let api =

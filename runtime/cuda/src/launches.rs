@@ -147,7 +147,7 @@ fn of_call(
     let engine = match call {
         Call::Convolution { library: Some(it), .. } if !own_kernels => {
             let Range { start, end } = launch.workspace;
-            match has.engines.engine(it, end.saturating_sub(recipe.scratch_in(start))) {
+            match has.engines.engine(it, recipe.scratch_of(end - start)) {
                 Ok(engine) => Ok(Some(engine)),
                 Err(NoEngine::Unknown) => Ok(None),
                 Err(why) => Err(why.to_string()),

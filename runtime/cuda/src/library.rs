@@ -244,6 +244,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_library_that_the_process_has_loaded_is_taken() {
+        let loaded = Opened::loaded("libc.so.6").expect("this process has a C library");
+        let found = Opened::find(&["libc.so.6"]).unwrap();
+        assert_eq!(loaded.path_of("malloc"), found.path_of("malloc"));
+        // It is there, but nothing has loaded it.
+        assert!(Opened::loaded("libresolv.so.2").is_none());
+    }
+
+    #[test]
     fn a_missing_library_is_named_with_the_places_searched() {
         let missing = Opened::find(&["liblmsc-is-no-library.so.1"]).err().expect("there is no such library");
         let message = missing.to_string();

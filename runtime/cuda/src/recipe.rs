@@ -408,6 +408,11 @@ impl Recipe {
         }
     }
 
+    /// Bytes of scratch in a workspace of `bytes` bytes, wherever it begins: so that what fits it does not depend on addresses.
+    pub fn scratch_of(&self, bytes: u64) -> u64 {
+        bytes.saturating_sub(self.rooms.0.saturating_add(SCRATCH_ALIGNMENT - 1))
+    }
+
     /// Where the scratch begins in a workspace that begins at `workspace`.
     pub fn scratch_in(&self, workspace: u64) -> u64 {
         (workspace + self.rooms.0).next_multiple_of(SCRATCH_ALIGNMENT)

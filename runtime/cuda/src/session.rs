@@ -519,8 +519,8 @@ impl Located<'_> {
 
     /// Bytes of scratch that libraries get; a plan may give less than they ask for.
     fn room(&self) -> u64 {
-        let (arena, workspace) = (self.places.arena, &self.launch.workspace);
-        (arena + workspace.end).saturating_sub(self.recipe.scratch_in(arena + workspace.start))
+        let workspace = &self.launch.workspace;
+        self.recipe.scratch_of(workspace.end - workspace.start)
     }
 
     /// Products as calls of cuBLAS, and the bytes of scratch that they take.

@@ -237,8 +237,7 @@ fn the_size_of_a_workspace_gives_the_chosen_engine_again() {
         for (&id, bytes) in &needed {
             let spec = lmsc_kernels::Spec::of(&graph, &storages, id, |_| None);
             let recipe = lmsc_cuda::prepare(&spec).unwrap();
-            // Wherever the workspace begins.
-            let room = bytes.0.saturating_sub(recipe.scratch_in(1) - 1);
+            let room = recipe.scratch_of(bytes.0);
             let again = recipe.calls.iter().filter_map(|call| match call {
                 Call::Convolution { library: Some(it), .. } => Some(engines.engine(it, room).unwrap().text()),
                 _ => None,

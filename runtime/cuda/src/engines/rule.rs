@@ -94,11 +94,6 @@ impl Need {
         (recipe.calls, recipe.constants) = (Vec::new(), Vec::new());
         Need { frame: recipe, convolutions }
     }
-
-    /// The bytes of scratch that a workspace of `bytes` bytes has for certain.
-    fn scratch_of(&self, bytes: u64) -> u64 {
-        bytes.saturating_sub(self.frame.workspace_with(Bytes(1)).0 - 1)
-    }
 }
 
 impl Engines {
@@ -258,7 +253,7 @@ impl Engines {
         let all = |(&id, need): (&NodeId, &Need)| tensors(id).saturating_add(need.frame.workspace().0);
         let floor = needs.iter().map(all).max().unwrap_or(0);
         for (&id, need) in &needs {
-            then(id, need, need.scratch_of(floor.saturating_sub(tensors(id))));
+            then(id, need, need.frame.scratch_of(floor.saturating_sub(tensors(id))));
         }
     }
 }
