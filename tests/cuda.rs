@@ -1324,11 +1324,11 @@ fn a_plan_made_anywhere_runs_on_a_device() {
     let plan = |target: &str, budget: &str| planned_by("auto", target, budget);
     let run = ["run", "--steps", "2", "--json", "--device", "cuda"];
     let whole = json(&installed.ok(&[&run[..], &step].concat(), &[]));
-    let report = plan("h200-sxm", "0.9x");
+    let report = plan("h200-sxm", "0.8x");
     let budget = report["budget"].as_u64().unwrap();
     let constants = report["constants"].as_u64().unwrap();
     assert!(constants > 0 && report["after"]["peak"].as_u64().unwrap() + constants <= budget, "{report}");
-    assert_eq!(budget, (report["before"]["peak"].as_u64().unwrap() + constants) * 9 / 10);
+    assert_eq!(budget, (report["before"]["peak"].as_u64().unwrap() + constants) * 8 / 10);
 
     let memory = budget.to_string();
     let swapped = json(&installed.ok(&[&run[..], &[&planned]].concat(), &[("FAKECUDA_MEM", &memory)]));

@@ -14,8 +14,8 @@ enum DescriptorKind {
     CONVOLUTION = 1, ENGINE = 2, ENGINECFG = 3, ENGINEHEUR = 4, PLAN = 5, KNOB_CHOICE = 7, FORWARD = 10, FILTER = 11, DATA = 12,
     GRAPH = 15, PACK = 16, TENSOR = 17, DEVICEPROP = 38,
 };
-enum Type { HANDLE = 0, DATA_TYPE = 1, INT64 = 3, FLOAT = 4, VOID_PTR = 6, MODE = 7, HEUR_MODE = 8, KNOB_TYPE = 9,
-            NUMERICAL = 11, DESCRIPTOR = 15, BEHAVIOR = 19, CHAR = 24 };
+// Types of elements. All others are enumerations.
+enum Type { HANDLE = 0, INT64 = 3, VOID_PTR = 6, KNOB_TYPE = 9, DESCRIPTOR = 15, CHAR = 24 };
 // Notes on engines.
 enum Note { TENSOR_CORE = 0, DOWN_CONVERT = 1, NONDETERMINISTIC = 4 };
 
