@@ -1,10 +1,13 @@
 //! The context of the passes for one call: the machine, the budgets, the planner.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use lmsc_cuda as cuda;
+use lmsc_cuda::{self as cuda, Precision};
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{AnyPlanner, GivenPlan, MachineModel, PassCx, Pipeline, PlanRequest, bridge, question};
+use lmsc_passes::{
+    AnyPlanner, GivenPlan, MachineModel, PassCx, Pipeline, PlanRequest, Workspaces, bridge, question,
+};
 use lmsc_plan::target::Kernels;
 use lmsc_plan::{Bridge, Floors, service};
 
@@ -12,33 +15,40 @@ use crate::budget::{Budget, Goal, smallest_budget};
 use crate::job::{Look, Machine, Planning};
 use crate::known::{PLANNERS, planner};
 use crate::planner::PlannerCall;
-use crate::{Code, DEFAULT_PLANNER, Error, look, targets};
+use crate::{Code, DEFAULT_PLANNER, Error, device, look, targets};
 
 /// The machine of a call: its target, its profile, and the workspaces of its kernels.
 pub(crate) fn machine(machine: &Machine) -> Result<MachineModel, Error> {
     let target = machine.target.as_deref().map(targets::named_target).transpose()?;
     let profile = targets::read_profile(machine.profile.as_deref())?;
-    Ok(with_kernels(MachineModel { target, profile, ..MachineModel::default() }))
+    Ok(with_kernels(MachineModel { target, profile, ..MachineModel::default() }, machine.precision))
 }
 
-/// The machine of this target and profile, with the workspaces of the target's kernels.
-pub(crate) fn with_kernels(machine: MachineModel) -> MachineModel {
-    match machine.target().kernels {
+/// The machine of this target and profile, with the workspaces of the target's kernels, and on a GPU of the engines that convolve.
+pub(crate) fn with_kernels(machine: MachineModel, precision: Precision) -> MachineModel {
+    let target = machine.target();
+    match target.kernels {
         Kernels::None => machine,
-        Kernels::Host => {
-            MachineModel { workspaces: Some(lmsc_runtime::workspaces), least_workspaces: None, ..machine }
-        }
-        Kernels::Cuda => MachineModel {
-            workspaces: Some(cuda::workspaces),
-            least_workspaces: Some(cuda::least_workspaces),
+        Kernels::Host => MachineModel {
+            workspaces: Some(Workspaces::new(lmsc_runtime::workspaces)),
+            least_workspaces: None,
             ..machine
         },
+        Kernels::Cuda => {
+            let engines = device::engines_of(target.card.as_deref(), precision);
+            let least = Arc::clone(&engines);
+            MachineModel {
+                workspaces: Some(Workspaces::new(move |graph| engines.workspaces(graph))),
+                least_workspaces: Some(Workspaces::new(move |graph| least.least_workspaces(graph))),
+                ..machine
+            }
+        }
     }
 }
 
 /// The context of passes that plan nothing, or for the default planner, on the machine that measures and runs a step.
-pub(crate) fn cx_of(machine: MachineModel) -> PassCx {
-    PassCx { machine: with_kernels(machine), ..PassCx::default() }
+pub(crate) fn cx_of(machine: MachineModel, precision: Precision) -> PassCx {
+    PassCx { machine: with_kernels(machine, precision), ..PassCx::default() }
 }
 
 /// The context with the budgets for a step.

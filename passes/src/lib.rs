@@ -135,8 +135,27 @@ pub fn with_passes(more: &[&'static dyn Pass]) -> Vec<&'static dyn Pass> {
 /// The number of passes of [`REGISTRY`] after those of planners: `place`, and `plan`, which is a planner itself.
 const AFTER_PLANNERS: usize = 2;
 
-/// The bytes that nodes of a graph need while they run, besides their values.
-pub type Workspaces = fn(&Graph) -> BTreeMap<NodeId, Bytes>;
+/// Computes the bytes that nodes of a graph need while they run, besides their values.
+#[derive(Clone)]
+pub struct Workspaces(Arc<dyn Fn(&Graph) -> BTreeMap<NodeId, Bytes> + Send + Sync>);
+
+impl Workspaces {
+    /// The workspaces that the function computes.
+    pub fn new(function: impl Fn(&Graph) -> BTreeMap<NodeId, Bytes> + Send + Sync + 'static) -> Workspaces {
+        Workspaces(Arc::new(function))
+    }
+
+    /// The bytes of each node of the graph.
+    pub fn of(&self, graph: &Graph) -> BTreeMap<NodeId, Bytes> {
+        (self.0)(graph)
+    }
+}
+
+impl fmt::Debug for Workspaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Workspaces")
+    }
+}
 
 /// The context of the passes of a call.
 #[derive(Clone, Debug, Default)]
@@ -285,13 +304,13 @@ impl PassCx {
 
     /// The cost of each node of the graph: measured where the profile has it, else from the target's model.
     pub fn costs(&self, graph: &Graph) -> Costs {
-        let MachineModel { ref profile, workspaces, least_workspaces, .. } = self.machine;
+        let MachineModel { profile, workspaces, least_workspaces, .. } = &self.machine;
         let costs = Costs::of(graph, &self.target(), profile.as_deref());
         match (workspaces, least_workspaces) {
             (Some(workspaces), Some(least)) if profile.is_some() => {
-                costs.with_least_workspaces(least(graph), &workspaces(graph))
+                costs.with_least_workspaces(least.of(graph), &workspaces.of(graph))
             }
-            (Some(workspaces), _) => costs.with_workspaces(workspaces(graph)),
+            (Some(workspaces), _) => costs.with_workspaces(workspaces.of(graph)),
             (None, _) => costs,
         }
     }

@@ -118,7 +118,8 @@ fn fitted(
     binding: &Binding,
     planned: Option<Bytes>,
 ) -> Result<PassCx, Error> {
-    let mut cx = cx_of(MachineModel { target: predicted_by(args.device), ..MachineModel::default() });
+    let machine = MachineModel { target: predicted_by(args.device), ..MachineModel::default() };
+    let mut cx = cx_of(machine, args.device.precision());
     (cx.question.planner, cx.question.space) = (known::PLANNERS.named(DEFAULT_PLANNER), Space::Arena);
     let given = args.budget.or(planned.map(Budget::Bytes));
     let cx = with_budgets(cx, graph, given, None)?;

@@ -29,7 +29,8 @@ pub fn compare(args: &CompareArgs) -> Result<String, Error> {
     compute_here(&graph);
     let mut files = Files::new(model.and_then(|model| model.folder));
     inline_small(&mut graph, &mut files)?;
-    let cx = cx_of(MachineModel { target: predicted_by(device), ..MachineModel::default() });
+    let machine = MachineModel { target: predicted_by(device), ..MachineModel::default() };
+    let cx = cx_of(machine, device.precision());
     let is_planned = is_planned(&graph);
     let (planned_for, verbose) = (None, false);
     let job = Job {
@@ -42,6 +43,7 @@ pub fn compare(args: &CompareArgs) -> Result<String, Error> {
         options: &options,
         device,
         planned_for,
+        engines: None,
         verbose,
     };
     let (graph, of_run) = values_of(job)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lmsc::run::synthetic;
 use lmsc_ir::program::{Checked, Program, Role};
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{Lowering, MachineModel, PassCx, PassError, PlanRequest, lower};
+use lmsc_passes::{Lowering, MachineModel, PassCx, PassError, PlanRequest, Workspaces, lower};
 use lmsc_plan::service::Space;
 use lmsc_runtime::{DeviceSession, HostLink, HostSession, Rehearsal, StepObserver, Turn, workspaces};
 
@@ -153,7 +153,7 @@ pub(crate) fn rewritten(
                 ..PlanRequest::default()
             },
             machine: MachineModel {
-                workspaces: Some(workspaces),
+                workspaces: Some(Workspaces::new(workspaces)),
                 target: Some(lmsc_plan::Target::built_in("host").unwrap().clone()),
                 ..MachineModel::default()
             },
@@ -173,7 +173,7 @@ pub(crate) fn rewritten(
 /// The smallest budget of any plan, and the peak of the unchanged step.
 pub(crate) fn range(graph: &Graph) -> (u64, u64) {
     let cx = PassCx {
-        machine: MachineModel { workspaces: Some(workspaces), ..MachineModel::default() },
+        machine: MachineModel { workspaces: Some(Workspaces::new(workspaces)), ..MachineModel::default() },
         ..PassCx::default()
     };
     let needed = lmsc_passes::bridge(graph, &cx).unwrap().problem.needed_bytes();
