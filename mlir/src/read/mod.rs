@@ -1,7 +1,7 @@
 //! Reads the text into the graph.
 
-mod lex;
-mod syntax;
+pub(crate) mod lex;
+pub(crate) mod syntax;
 
 use foldhash::HashMap;
 use foldhash::HashMapExt;
