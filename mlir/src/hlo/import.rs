@@ -44,6 +44,8 @@ pub(super) struct Importer<'m> {
     pub(super) pools: BTreeMap<(ValueId, Window), NodeId>,
     /// Reversed tensors, and of what along which axes.
     pub(super) mirrors: HashMap<ValueId, (Term, Vec<usize>)>,
+    /// Values of the function that the regions of the operation read.
+    captured: Scope<'m>,
     /// The position of the operation that is read.
     pub(super) at: usize,
     /// The name that its nodes get.
@@ -73,6 +75,7 @@ pub(super) fn step(module: &Module<'_>) -> Got<Step> {
         constants: HashMap::new(),
         pools: BTreeMap::new(),
         mirrors: HashMap::new(),
+        captured: Scope::new(),
         at: main.at,
         base: "".into(),
         left: MOST,
@@ -227,7 +230,13 @@ impl<'m> Importer<'m> {
                 "stablehlo.composite" => self.composite(op, terms)?,
                 "stablehlo.while" => self.unrolled(op, terms, scope)?,
                 "stablehlo.case" | "stablehlo.if" => self.decided(op, terms, scope)?,
-                _ => self.operator(op, terms)?,
+                _ => {
+                    if !op.regions.is_empty() {
+                        self.captured.clear();
+                        op.regions.iter().for_each(|region| capture(region, scope, &mut self.captured));
+                    }
+                    self.operator(op, terms)?
+                }
             };
             // What was inlined had its own places.
             self.at = op.at;
@@ -382,7 +391,7 @@ impl<'m> Importer<'m> {
     /// What a small region of scalars computes of known ones; nothing is added to the graph.
     pub(super) fn known_results(&mut self, block: &'m Block<'m>, terms: &[Term]) -> Option<Vec<Term>> {
         let (nodes, at, base) = (self.graph.order().len(), self.at, self.base.clone());
-        let mut scope = Scope::new();
+        let mut scope = self.captured.clone();
         let depth = self.depth;
         let results = self.enter(block, terms, &mut scope).and_then(|()| self.block(block, &mut scope));
         (self.at, self.base, self.depth) = (at, base, depth);
@@ -604,6 +613,18 @@ impl<'m> Importer<'m> {
                 Term::value(ty, value)
             }
         }
+    }
+}
+
+/// Puts the values of the function that the block reads among the captured ones.
+fn capture<'m>(block: &Block<'m>, scope: &Scope<'m>, captured: &mut Scope<'m>) {
+    for op in &block.operations {
+        for reference in &op.operands {
+            if let Some(terms) = scope.get(reference.name) {
+                captured.entry(reference.name).or_insert_with(|| terms.clone());
+            }
+        }
+        op.regions.iter().for_each(|region| capture(region, scope, captured));
     }
 }
 

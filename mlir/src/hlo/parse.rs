@@ -725,13 +725,13 @@ impl<'a> Parser<'a> {
             }
             Token::Integer(_) | Token::Float(_) | Token::Hexadecimal(_) | Token::Punct("-") => {
                 let value = self.number()?;
-                self.typed()?;
+                self.typed(depth)?;
                 value
             }
             Token::Quoted(text) => {
                 let text = String::from_utf8_lossy(text).into_owned();
                 self.s.advance()?;
-                self.typed()?;
+                self.typed(depth)?;
                 Attribute::Text(text)
             }
             Token::Symbol(_) => Attribute::Symbol(self.symbol()?),
@@ -764,9 +764,9 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    /// A type behind a number or a string.
-    fn typed(&mut self) -> Parsed<()> {
-        if self.s.eat(":")? {
+    /// A type behind a number or a string. Outside of brackets, the types of the operation follow.
+    fn typed(&mut self, depth: u32) -> Parsed<()> {
+        if depth > 0 && self.s.eat(":")? {
             let Token::Bare(_) = self.s.token else { return Err(self.s.unexpected("a type")) };
             self.s.advance()?;
         }

@@ -115,6 +115,10 @@ impl<'m> Importer<'m> {
                 let ([x], ty) = (self.operands(op, terms)?, self.result(op)?);
                 self.bits_as(x, ty.element)?
             }
+            "atan2" => {
+                let [y, x] = self.operands(op, terms)?;
+                self.angle(y, x)?
+            }
             "clamp" => {
                 let [low, x, high] = self.operands(op, terms)?;
                 let raised = self.each("Max", &[x, low], x.ty.element, x.dims())?;
@@ -339,6 +343,42 @@ impl<'m> Importer<'m> {
         let (limit, size) = (self.float_like(x, 2.0)?, self.each("Abs", &[x], element, &[])?);
         let is_large = self.each("Greater", &[&size, &limit], ElementType::Bool, &[])?;
         self.each("Where", &[&is_large, &d, &small], element, x.dims())
+    }
+
+    /// The angle of the point (x, y).
+    fn angle(&mut self, y: &Term, x: &Term) -> Got<Term> {
+        use std::f64::consts::{FRAC_PI_2, PI};
+        self.same(&y.ty, &x.ty)?;
+        let element = x.ty.element;
+        if x.known().is_some() && x.known() == self.float_like(x, 1.0)?.known() {
+            return self.each("Atan", &[y], element, &[]);
+        }
+        // Of two infinities there is no quotient.
+        let largest = match element {
+            ElementType::Double => f64::MAX,
+            ElementType::Float16 => 65504.0,
+            ElementType::Bfloat16 => f64::from(half::bf16::MAX),
+            _ => f64::from(f32::MAX),
+        };
+        let (low, high) = (self.float_like(x, -largest)?, self.float_like(x, largest)?);
+        let mut finite = Vec::new();
+        for term in [y, x] {
+            let raised = self.each("Max", &[term, &low], element, term.dims())?;
+            finite.push(self.each("Min", &[&raised, &high], element, term.dims())?);
+        }
+        let ratio = self.each("Div", &[&finite[0], &finite[1]], element, &[])?;
+        let right = self.each("Atan", &[&ratio], element, &[])?;
+        let zero = self.float_like(x, 0.0)?;
+        let below = self.each("Less", &[y, &zero], ElementType::Bool, &[])?;
+        let (half, other) = (self.float_like(x, PI)?, self.float_like(x, -PI)?);
+        let turn = self.each("Where", &[&below, &other, &half], element, x.dims())?;
+        let left = self.each("Add", &[&right, &turn], element, &[])?;
+        let (quarter, sign) = (self.float_like(x, FRAC_PI_2)?, self.each("Sign", &[y], element, &[])?);
+        let upright = self.each("Mul", &[&sign, &quarter], element, &[])?;
+        let is_left = self.each("Less", &[x, &zero], ElementType::Bool, &[])?;
+        let is_upright = self.each("Equal", &[x, &zero], ElementType::Bool, &[])?;
+        let side = self.each("Where", &[&is_left, &left, &right], element, x.dims())?;
+        self.each("Where", &[&is_upright, &upright, &side], element, x.dims())
     }
 
     /// Halves are rounded away from 0.

@@ -4,7 +4,7 @@ use lmsc_ir::{Attr, ElementType, TensorType, ValueId};
 
 use crate::hlo::fold;
 use crate::hlo::import::{Got, Importer};
-use crate::hlo::parse::{Attribute, Block, Operation};
+use crate::hlo::parse::{Attribute, Block, Operation, find};
 use crate::hlo::term::Term;
 
 impl<'m> Importer<'m> {
@@ -42,7 +42,12 @@ impl<'m> Importer<'m> {
 
     pub(super) fn top_k(&mut self, op: &'m Operation<'m>, terms: &[Term]) -> Got<Vec<Term>> {
         let [x] = self.operands(op, terms)?;
-        let (Some(&Attribute::Int(k)), [_, places_ty]) = (op.attribute("k"), &op.types[..]) else {
+        // Of a composite, the attributes stand together.
+        let inner = match op.attribute("composite_attributes") {
+            Some(Attribute::Map(map)) => find(map, "k"),
+            _ => None,
+        };
+        let (Some(&Attribute::Int(k)), [_, places_ty]) = (op.attribute("k").or(inner), &op.types[..]) else {
             return self.wrong("the number of elements to choose is missing");
         };
         let Some(axis) = x.dims().len().checked_sub(1) else { return self.wrong("a scalar is not sorted") };
