@@ -368,8 +368,10 @@ def run(name: str, keep: Path | None) -> tuple[bool, str]:
     first = {f"p{k}": v for k, v in flat(p).items()} | {f"s{k}": v for k, v in flat(s).items()}
     array = lambda v: np.array(v, order="C")  # noqa: E731
     params, feeds, after = (folder / f"{part}.safetensors" for part in ("params", "feeds", "after"))
-    first = {k: array(v) for k, v in first.items()}
-    fed = {k: array(v) for k, v in zip(names, data, strict=True)}
+    # Arguments that the step does not read are not in the module.
+    kept = [[*first, *names][i] for i in exported.module_kept_var_idx]
+    first = {k: array(v) for k, v in first.items() if k in kept}
+    fed = {k: array(v) for k, v in zip(names, data, strict=True) if k in kept}
     save_file(first, params)
     save_file(fed, feeds)
     losses = []
@@ -377,6 +379,7 @@ def run(name: str, keep: Path | None) -> tuple[bool, str]:
         p, s, value = jitted(p, s, *data)
         losses.append(float(value))
     right = {f"p{k}": array(v) for k, v in flat(p).items()} | {f"s{k}": array(v) for k, v in flat(s).items()}
+    right = {k: v for k, v in right.items() if k in kept}
     if keep:
         keep.mkdir(parents=True, exist_ok=True)
         (keep / module.name).write_text(without_places(module.read_text()))

@@ -191,7 +191,7 @@ fn take(
     let is_text = match &bytes {
         // An ONNX file begins with the tag of its first field, never with white space, a letter or a bracket.
         Some(bytes) => match bytes.trim_ascii_start().first() {
-            Some(b) => (b.is_ascii_alphabetic() || b"</\"".contains(b)) && !bytes.contains(&0),
+            Some(b) => (b.is_ascii_alphabetic() || b"</\"#".contains(b)) && !bytes.contains(&0),
             None => {
                 let empty = Error::new(Code::NotAModel, format!("{} is empty", called(path)));
                 return Err(if path == Path::new("-") {
@@ -379,12 +379,18 @@ fn stablehlo(path: &Path, text: &str, binding: &Binding) -> Result<Loaded, Error
         let excerpt = excerpt(text, e.place().line, e.place().column);
         Error::new(code, format!("{}:{e}\n{excerpt}", called(path)))
     })?;
+    let state_is_empty = state.is_empty();
     let stated = Stated { pairs: state, not: Vec::new(), by_name: false };
     let stated = stated_by_call(stated, binding)?;
     let paired = lmsc_onnx::settle(&mut graph, &stated).map_err(|e| Error::of_file(Code::State, path, &e))?;
     check(&graph).map_err(|e| invalid(path, &e))?;
     check_of_text(path, &graph)?;
-    let notices = notices.into_iter().chain(paired.iter().map(Notice::to_string));
+    let undonated = (state_is_empty && binding.state.is_empty()).then(|| {
+        "no argument is donated, so nothing is kept from step to step; donate what is, with jax.jit(step, \
+         donate_argnums=(0, 1)), or say with --state INPUT=OUTPUT which outputs are next values"
+            .to_owned()
+    });
+    let notices = notices.into_iter().chain(undonated).chain(paired.iter().map(Notice::to_string));
     let warnings =
         notices.map(|message| Warning::new(Code::Paired, format!("{}: {message}", called(path)))).collect();
     Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false, warnings })

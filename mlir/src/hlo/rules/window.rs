@@ -244,7 +244,7 @@ impl<'m> Importer<'m> {
         let images = self.images(&x, &window)?;
         let pool = self.pool_with_places(&x, &window, &images, &dims)?;
         let places = self.places_of(pool)?;
-        let gradient = self.images(source, &window_of(&window, &images))?;
+        let gradient = self.images(source, &window)?;
         let image = TensorType::new(x.ty.element, self.dims_of(images.value));
         let of_positions = self.pooled(&images, &dims);
         let dy = self.reshaped(gradient.value, &of_positions.dims)?;
@@ -296,12 +296,4 @@ impl<'m> Importer<'m> {
             matches!(results.as_deref(), Some([keeps]) if keeps.integer() == Some(i64::from(wanted)))
         })
     }
-}
-
-/// A window that slides along the same axes as the images', for the tensor of positions.
-fn window_of(window: &Window, images: &Images) -> Window {
-    let mut same = window.clone();
-    // Only which axes slide matters.
-    images.spatial.iter().for_each(|&axis| same.sizes[axis] = window.sizes[axis].max(2));
-    same
 }
