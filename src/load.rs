@@ -371,10 +371,10 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &Binding) -> Result<L
 
 /// A step in StableHLO, with the state that the module and the call declare.
 fn stablehlo(path: &Path, text: &str, binding: &Binding) -> Result<Loaded, Error> {
-    let lmsc_mlir::Step { mut graph, state, notices } = lmsc_mlir::step(text).map_err(|e| {
+    let lmsc_mlir::HloStep { mut graph, state, notices } = lmsc_mlir::step(text).map_err(|e| {
         let code = match e {
-            lmsc_mlir::StepError::Malformed(_) => Code::Model,
-            lmsc_mlir::StepError::Unsupported(_) => Code::Unsupported,
+            lmsc_mlir::HloError::Malformed(_) => Code::Model,
+            lmsc_mlir::HloError::Unsupported(_) => Code::Unsupported,
         };
         let excerpt = excerpt(text, e.place().line, e.place().column);
         Error::new(code, format!("{}:{e}\n{excerpt}", called(path)))

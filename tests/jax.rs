@@ -122,7 +122,11 @@ fn the_form_for_xla_is_read_back_and_computes_the_same() {
         ("float[3,4,2] x, int64[3,2,1] i", "float[3,2,2]", "GatherND<batch_dims = 1>(x, i)"),
         ("float[3,7] x", "float[3,2]", "TopK(x, k)"),
         ("float[7,3] x", "float[2,3]", "TopK<axis = 0, largest = 0>(x, k)"),
-        ("float[2,3,8,8] x, float[4,3,3,3] w", "float[2,4,4,4]", "Conv<strides = [2, 2], pads = [1, 1, 1, 1]>(x, w)"),
+        (
+            "float[2,3,8,8] x, float[4,3,3,3] w",
+            "float[2,4,4,4]",
+            "Conv<strides = [2, 2], pads = [1, 1, 1, 1]>(x, w)",
+        ),
         ("float[2,6] x", "float[2,6]", "Softmax(x)"),
         ("float[5,3] x, int64[2,2] i", "float[2,2,3]", "Gather(x, i)"),
         ("float[2,3,4] x, float[2,4,5] w", "float[2,3,5]", "MatMul(x, w)"),
@@ -143,7 +147,11 @@ fn the_form_for_xla_is_read_back_and_computes_the_same() {
                 bytes.as_chunks::<4>().0.iter().map(|&b| f32::from_le_bytes(b)).collect()
             };
             let pairs = numbers(&here).into_iter().zip(numbers(&back));
-            assert!(pairs.clone().all(|(a, b)| (a - b).abs() <= 1e-6), "{node}: {:?}", pairs.collect::<Vec<_>>());
+            assert!(
+                pairs.clone().all(|(a, b)| (a - b).abs() <= 1e-6),
+                "{node}: {:?}",
+                pairs.collect::<Vec<_>>()
+            );
         } else {
             assert_eq!(here, back, "{node}");
         }

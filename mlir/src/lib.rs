@@ -30,7 +30,7 @@ mod types;
 
 use lmsc_ir::{Graph, ParseError};
 
-pub use hlo::{Step, StepError};
+pub use hlo::{HloError, HloStep};
 pub use print::PrintError;
 pub use stablehlo::StablehloError;
 
@@ -90,11 +90,11 @@ pub fn parse(text: &str) -> Result<Graph, ParseError> {
 
 /// The training step that a module of StableHLO describes, as `jax.export` writes it, in operators of ONNX.
 ///
-/// The graph may break invariants; use `lmsc_ir::verify` to check them. Its state is in [`Step::state`]: `lmsc_onnx::settle` writes
+/// The graph may break invariants; use `lmsc_ir::verify` to check them. Its state is in [`HloStep::state`]: `lmsc_onnx::settle` writes
 /// it into the graph.
 ///
 /// # Errors
-/// [`StepError`] with line and column, if the text is no module of StableHLO, or an operator has no translation.
+/// [`HloError`] with line and column, if the text is no module of StableHLO, or an operator has no translation.
 ///
 /// ```
 /// let text = "module @jit_f {
@@ -107,7 +107,7 @@ pub fn parse(text: &str) -> Result<Graph, ParseError> {
 /// let graph = lmsc_mlir::step(text).unwrap().graph;
 /// assert!(graph.to_text().contains("= Tanh(x)"));
 /// ```
-pub fn step(text: &str) -> Result<Step, StepError> {
+pub fn step(text: &str) -> Result<HloStep, HloError> {
     hlo::step(text)
 }
 

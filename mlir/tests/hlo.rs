@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::clock::processor_time;
-use lmsc_mlir::{Step, StepError, step};
+use lmsc_mlir::{HloError, HloStep, step};
 
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/jax/forms");
 
@@ -22,7 +22,8 @@ fn modules_become_the_graphs_of_their_snapshots() {
     for case in cases {
         let text = std::fs::read_to_string(&case).unwrap();
         assert!(lmsc_mlir::is_stablehlo(&text) && lmsc_mlir::looks_like(&text));
-        let Step { graph, state, notices } = step(&text).unwrap_or_else(|e| panic!("{}: {e}", case.display()));
+        let HloStep { graph, state, notices } =
+            step(&text).unwrap_or_else(|e| panic!("{}: {e}", case.display()));
         lmsc_ir::verify(&graph).unwrap_or_else(|e| panic!("{}: {e}", case.display()));
         assert_eq!(step(&text).unwrap().graph.to_text(), graph.to_text(), "the same text, the same graph");
         let state: String = state.iter().map(|(input, output)| format!("{input} <- {output}\n")).collect();
@@ -80,7 +81,7 @@ fn the_generic_form_says_the_same_as_the_pretty_one() {
 }
 
 /// A step of two parameters of one type that returns them in this order.
-fn swapped(arguments: [&str; 2], results: [&str; 2]) -> Step {
+fn swapped(arguments: [&str; 2], results: [&str; 2]) -> HloStep {
     let [a, b] = arguments;
     let [c, d] = results;
     let text = format!(
@@ -125,7 +126,7 @@ fn operations_without_a_translation_are_refused_with_their_place_and_advice() {
     let mut said = Vec::new();
     for operations in cases {
         let error = step(&module("tensor<4xf32>", operations, "tensor<4xf32>")).unwrap_err();
-        let kind = if matches!(error, StepError::Unsupported(_)) { "unsupported" } else { "malformed" };
+        let kind = if matches!(error, HloError::Unsupported(_)) { "unsupported" } else { "malformed" };
         said.push(format!("{kind} {error}"));
     }
     insta::assert_snapshot!(said.join("\n"));
@@ -143,7 +144,9 @@ fn refused(text: &str) -> String {
 #[test]
 fn hostile_modules_are_refused_in_time() {
     // Calls that double, loops without an end, and recursion.
-    let mut doubling = String::from("module @m {\n func.func @main(%0: tensor<f32>) -> tensor<f32> {\n %1 = call @f0(%0) : (tensor<f32>) -> tensor<f32>\n return %1 : tensor<f32> }\n");
+    let mut doubling = String::from(
+        "module @m {\n func.func @main(%0: tensor<f32>) -> tensor<f32> {\n %1 = call @f0(%0) : (tensor<f32>) -> tensor<f32>\n return %1 : tensor<f32> }\n",
+    );
     for i in 0..40 {
         let next = format!("@f{}", i + 1);
         doubling += &format!(
@@ -156,17 +159,27 @@ fn hostile_modules_are_refused_in_time() {
     assert!(refused(recursion).contains("recursion"));
     let endless = "module @m { func.func @main(%0: tensor<f32>) -> tensor<f32> { %c = stablehlo.constant dense<true> : tensor<i1>\n %1 = stablehlo.while(%i = %0) : tensor<f32> cond { stablehlo.return %c : tensor<i1> } do { stablehlo.return %i : tensor<f32> }\n return %1 : tensor<f32> } }";
     assert!(refused(endless).contains("fewer turns"));
-    let of_data = endless.replace("dense<true> : tensor<i1>", "dense<0.0> : tensor<f32>").replace("return %c : tensor<i1>", "return %i : tensor<f32>");
+    let of_data = endless
+        .replace("dense<true> : tensor<i1>", "dense<0.0> : tensor<f32>")
+        .replace("return %c : tensor<i1>", "return %i : tensor<f32>");
     assert!(refused(&of_data).contains("depends on data"));
     // Nesting and sizes.
     let deep = |open: &str, close: &str| {
-        format!("module @m {{ func.func @main(%0: tensor<f32>) -> tensor<f32> {{ {}{} return %0 : tensor<f32> }} }}", open.repeat(100_000), close.repeat(100_000))
+        format!(
+            "module @m {{ func.func @main(%0: tensor<f32>) -> tensor<f32> {{ {}{} return %0 : tensor<f32> }} }}",
+            open.repeat(100_000),
+            close.repeat(100_000)
+        )
     };
     assert!(refused(&deep("\"stablehlo.x\"() ({ ", "}) : () -> ()")).contains("nested too deep"));
     assert!(refused(&deep("\"stablehlo.x\"() {a = [", "]} : () -> ()")).len() < 500);
-    assert!(refused(&format!("module @m attributes {{a = {}", "[".repeat(1_000_000))).contains("nested too deep"));
+    assert!(
+        refused(&format!("module @m attributes {{a = {}", "[".repeat(1_000_000))).contains("nested too deep")
+    );
     let _ = refused(&"#loc = loc(".repeat(100_000));
-    let _ = refused("module @m { func.func @main(%0: tensor<9223372036854775807x9223372036854775807xf32>) { return } }");
+    let _ = refused(
+        "module @m { func.func @main(%0: tensor<9223372036854775807x9223372036854775807xf32>) { return } }",
+    );
     let wide = "module @m { func.func @main(%0: tensor<1xf32>) -> tensor<1000000000000xf32> { %1 = stablehlo.iota dim = 0 : tensor<1000000000000xf32>\n return %1 : tensor<1000000000000xf32> } }";
     let before = processor_time();
     assert!(step(wide).is_ok(), "it is counted by an operator");

@@ -28,9 +28,9 @@ pub(crate) fn fixed(name: &str) -> Option<f32> {
 
 /// Whether it is called like a moment that an optimizer of optax keeps for a parameter, or like its count: `s[0].mu['w']`.
 fn is_of_optax(name: &str) -> bool {
-    [".mu", ".nu", ".trace", ".count"].iter().any(|field| {
-        name.split(field).skip(1).any(|rest| rest.is_empty() || rest.starts_with(['[', '.']))
-    })
+    [".mu", ".nu", ".trace", ".count"]
+        .iter()
+        .any(|field| name.split(field).skip(1).any(|rest| rest.is_empty() || rest.starts_with(['[', '.'])))
 }
 
 fn ends_in(name: &str, ends: &[&str]) -> bool {

@@ -59,7 +59,9 @@ pub(crate) fn text(text: &str, u: &mut Unstructured<'_>) -> Result<Reached> {
 
 /// A module of StableHLO: read, settled, and printed where it is valid.
 pub(crate) fn stablehlo(text: &str) -> Reached {
-    let Ok(lmsc_mlir::Step { mut graph, state, .. }) = lmsc_mlir::step(text) else { return Reached::Refused };
+    let Ok(lmsc_mlir::HloStep { mut graph, state, .. }) = lmsc_mlir::step(text) else {
+        return Reached::Refused;
+    };
     let stated = Stated { pairs: state, not: Vec::new(), by_name: false };
     if lmsc_onnx::settle(&mut graph, &stated).is_err() {
         return Reached::Read;

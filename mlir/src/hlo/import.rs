@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use lmsc_ir::{Attr, Data, ElementType, Graph, Name, Node, NodeId, Op, Place, TensorType, ValueId};
 
-use super::Step;
+use super::HloStep;
 use super::parse::{Argument, Attribute, Attributes, Block, Function, Loc, Module, Operation, find};
 use super::rules::Window;
 use super::state::{self, Found};
@@ -55,7 +55,7 @@ pub(super) struct Importer<'m> {
 }
 
 /// The step that the module describes.
-pub(super) fn step(module: &Module<'_>) -> Got<Step> {
+pub(super) fn step(module: &Module<'_>) -> Got<HloStep> {
     let mut functions = BTreeMap::new();
     for function in &module.functions {
         if functions.insert(&*function.name, function).is_some() {
@@ -99,7 +99,7 @@ impl<'m> Importer<'m> {
         Ok(())
     }
 
-    fn main(mut self, main: &'m Function<'m>) -> Got<Step> {
+    fn main(mut self, main: &'m Function<'m>) -> Got<HloStep> {
         let mut arguments = Vec::new();
         let mut inputs = Vec::new();
         for argument in &main.arguments {
@@ -117,15 +117,15 @@ impl<'m> Importer<'m> {
         }
         self.without_dead_nodes();
         let Found { pairs, notices } = state::pairs(main, &inputs, &outputs)?;
-        Ok(Step { graph: self.graph, state: pairs, notices })
+        Ok(HloStep { graph: self.graph, state: pairs, notices })
     }
 
     fn name_of_argument(&self, argument: &Argument<'m>) -> String {
-        let said = match find(&argument.attributes, "jax.arg_info").or(find(&argument.attributes, "onnx.name"))
-        {
-            Some(Attribute::Text(text)) => Some(text.clone()),
-            _ => self.place(&argument.loc),
-        };
+        let said =
+            match find(&argument.attributes, "jax.arg_info").or(find(&argument.attributes, "onnx.name")) {
+                Some(Attribute::Text(text)) => Some(text.clone()),
+                _ => self.place(&argument.loc),
+            };
         let name = said.unwrap_or_else(|| argument.name.trim_start_matches('%').to_owned());
         one_line(&name)
     }
@@ -154,7 +154,8 @@ impl<'m> Importer<'m> {
     /// Removes nodes on which no output depends, and constants that nothing reads.
     fn without_dead_nodes(&mut self) {
         let mut needed = vec![false; self.graph.node_capacity()];
-        let mut open: Vec<NodeId> = self.graph.outputs.iter().filter_map(|&v| self.graph.producer(v)).collect();
+        let mut open: Vec<NodeId> =
+            self.graph.outputs.iter().filter_map(|&v| self.graph.producer(v)).collect();
         while let Some(id) = open.pop() {
             if !std::mem::replace(&mut needed[id.as_u32() as usize], true) {
                 open.extend(self.graph.predecessors(id));
@@ -266,7 +267,12 @@ impl<'m> Importer<'m> {
             return self.wrong(format!("`{}` has {} results, not {count}", op.name, results.len()));
         }
         if op.types.len() != results.len() {
-            return self.wrong(format!("`{}` has {} results, not {}", op.name, results.len(), op.types.len()));
+            return self.wrong(format!(
+                "`{}` has {} results, not {}",
+                op.name,
+                results.len(),
+                op.types.len()
+            ));
         }
         for (ty, term) in op.types.iter().zip(&results) {
             self.same(ty, &term.ty)?;
@@ -373,7 +379,8 @@ impl<'m> Importer<'m> {
                 }
             };
             let pairs = results.iter().zip(&chosen);
-            let pairs = pairs.map(|(yes, no)| self.choose(&condition, yes, no)).collect::<Got<Vec<Term>>>()?;
+            let pairs =
+                pairs.map(|(yes, no)| self.choose(&condition, yes, no)).collect::<Got<Vec<Term>>>()?;
             chosen = pairs;
         }
         Ok(chosen)

@@ -18,7 +18,7 @@ use lmsc_ir::{Graph, ParseError};
 
 /// A training step that was read from StableHLO.
 #[derive(Debug)]
-pub struct Step {
+pub struct HloStep {
     /// The graph, without its state.
     pub graph: Graph,
     /// Inputs and the outputs that are their next values.
@@ -29,7 +29,7 @@ pub struct Step {
 
 /// Why a text of StableHLO is not read.
 #[derive(Debug, thiserror::Error)]
-pub enum StepError {
+pub enum HloError {
     /// The text is wrong.
     #[error("{0}")]
     Malformed(ParseError),
@@ -38,23 +38,23 @@ pub enum StepError {
     Unsupported(ParseError),
 }
 
-impl StepError {
+impl HloError {
     /// The place and the sentence.
     pub fn place(&self) -> &ParseError {
         match self {
-            StepError::Malformed(error) | StepError::Unsupported(error) => error,
+            HloError::Malformed(error) | HloError::Unsupported(error) => error,
         }
     }
 }
 
-pub(crate) fn step(text: &str) -> Result<Step, StepError> {
-    let module = parse::module(text).map_err(StepError::Malformed)?;
+pub(crate) fn step(text: &str) -> Result<HloStep, HloError> {
+    let module = parse::module(text).map_err(HloError::Malformed)?;
     import::step(&module).map_err(|fault| {
         let before = &text.as_bytes()[..fault.at.min(text.len())];
         let line = 1 + before.iter().filter(|&&c| c == b'\n').count();
         let column = 1 + before.iter().rev().take_while(|&&c| c != b'\n').count();
         let error = ParseError { line, column, message: fault.message };
-        if fault.is_unsupported { StepError::Unsupported(error) } else { StepError::Malformed(error) }
+        if fault.is_unsupported { HloError::Unsupported(error) } else { HloError::Malformed(error) }
     })
 }
 

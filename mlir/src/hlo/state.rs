@@ -74,8 +74,7 @@ fn destination(argument: &Argument<'_>, outputs: usize) -> Got<Option<Option<usi
         Some(&Attribute::Int(to)) => match usize::try_from(to).ok().filter(|&to| to < outputs) {
             Some(to) => Ok(Some(Some(to))),
             None => {
-                let message =
-                    format!("`tf.aliasing_output` is {to}, and the function has {outputs} results");
+                let message = format!("`tf.aliasing_output` is {to}, and the function has {outputs} results");
                 Err(Fault { at: argument.at, message, is_unsupported: false })
             }
         },
@@ -96,12 +95,7 @@ fn split(name: &str) -> (&str, &str) {
 }
 
 /// For each result of the program in which every member of the group has an output of its path and type, these outputs.
-fn by_name(
-    main: &Function<'_>,
-    members: &[usize],
-    inputs: &[String],
-    outputs: &[String],
-) -> Vec<Vec<usize>> {
+fn by_name(main: &Function<'_>, members: &[usize], inputs: &[String], outputs: &[String]) -> Vec<Vec<usize>> {
     let mut roots: Vec<&str> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, output) in outputs.iter().enumerate() {

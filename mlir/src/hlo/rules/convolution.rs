@@ -37,7 +37,8 @@ impl<'m> Importer<'m> {
             Some(&Attribute::Int(count)) => u64::try_from(count).ok().filter(|&count| count > 0),
             Some(_) => None,
         };
-        let (Some(groups), Some(batch_groups)) = (count("feature_group_count"), count("batch_group_count")) else {
+        let (Some(groups), Some(batch_groups)) = (count("feature_group_count"), count("batch_group_count"))
+        else {
             return self.wrong("the number of groups is no positive integer");
         };
         if spatial == 0 {
@@ -54,7 +55,11 @@ impl<'m> Importer<'m> {
         };
         let (features, channels) = (kernel.dims()[0], kernel.dims()[1]);
         if x.dims()[1] != channels.saturating_mul(groups) || features % groups != 0 {
-            return self.wrong(format!("{} channels are not convolved by {} in {groups} groups", x.dims()[1], kernel.ty));
+            return self.wrong(format!(
+                "{} channels are not convolved by {} in {groups} groups",
+                x.dims()[1],
+                kernel.ty
+            ));
         }
         let convolved = self.convolved(&x, &kernel, &window, groups)?;
         let mut back = vec![0; result.len()];
@@ -67,8 +72,12 @@ impl<'m> Importer<'m> {
     /// The layouts of image, kernel and result.
     fn layouts(&self, op: &Operation<'m>, rank: usize) -> Got<[Layout; 3]> {
         let numbers = op.attribute("dim_numbers").or(op.attribute("dimension_numbers"));
-        let Some(Attribute::List(lists)) = numbers else { return self.wrong("the dimension numbers are missing") };
-        let [image, kernel, result] = &lists[..] else { return self.wrong("there are three lists of dimensions") };
+        let Some(Attribute::List(lists)) = numbers else {
+            return self.wrong("the dimension numbers are missing");
+        };
+        let [image, kernel, result] = &lists[..] else {
+            return self.wrong("there are three lists of dimensions");
+        };
         Ok([
             self.layout(image, ["b", "f"], rank)?,
             self.layout(kernel, ["o", "i"], rank)?,
@@ -149,7 +158,9 @@ impl<'m> Importer<'m> {
         let apart = self.as_dims(x, &[&[groups, batch / groups, channels], rest].concat())?;
         let order: Vec<usize> = [1, 0].into_iter().chain(2..rest.len() + 3).collect();
         let apart = self.permuted(&apart, &order)?;
-        let Some(all) = groups.checked_mul(channels) else { return self.wrong("there are too many channels") };
+        let Some(all) = groups.checked_mul(channels) else {
+            return self.wrong("there are too many channels");
+        };
         self.as_dims(&apart, &[&[batch / groups, all], rest].concat())
     }
 
@@ -184,7 +195,8 @@ impl<'m> Importer<'m> {
         let zero = self.integer_like(&zero, 0)?;
         let (low, high) = (outside(&window.low, is_plain), outside(&window.high, is_plain));
         let image = self.widened(x, &low, &high, &between, &zero)?;
-        let inside = |pads: &[i64]| pads.iter().map(|&p| if is_plain { p.max(0) } else { 0 }).collect::<Vec<i64>>();
+        let inside =
+            |pads: &[i64]| pads.iter().map(|&p| if is_plain { p.max(0) } else { 0 }).collect::<Vec<i64>>();
         let pads = [inside(&window.low), inside(&window.high)].concat();
         let attributes = vec![
             ("dilations", window.kernel_dilation.clone().into()),

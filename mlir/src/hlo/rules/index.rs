@@ -56,7 +56,8 @@ impl<'m> Importer<'m> {
         if vector > of_indices || !code_of_integer(indices.ty.element) {
             return self.wrong(format!("{} has no vectors of integers along axis {vector}", indices.ty));
         }
-        let (a, b) = (self.axes(&list(batching)?, rank)?, self.axes(&list(batching_of_indices)?, of_indices)?);
+        let (a, b) =
+            (self.axes(&list(batching)?, rank)?, self.axes(&list(batching_of_indices)?, of_indices)?);
         let fits = |(&a, &b): (&usize, &usize)| b != vector && x.dims()[a] == indices.dims()[b];
         if a.len() != b.len() || !a.iter().zip(&b).all(fits) {
             return self.wrong("the batching axes of tensor and indices do not go together");
@@ -78,8 +79,12 @@ impl<'m> Importer<'m> {
         let Some(Attribute::Map(map)) = op.attribute("dimension_numbers") else {
             return self.wrong("the dimension numbers are missing");
         };
-        let names =
-            ["collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map"];
+        let names = [
+            "collapsed_slice_dims",
+            "operand_batching_dims",
+            "start_indices_batching_dims",
+            "start_index_map",
+        ];
         let addresses = self.addresses(map, names, (x, indices))?;
         let sizes = self.listed(op, &["slice_sizes"])?;
         let sizes: Vec<u64> = sizes.iter().map(|&size| u64::try_from(size).unwrap_or(u64::MAX)).collect();
@@ -152,19 +157,16 @@ impl<'m> Importer<'m> {
         }
         let taken = self.taken(x, &places, axis)?;
         // Before the axes of the indices are the slice's axes before the indexed one.
-        let order: Vec<usize> =
-            (axis..axis + rank).chain(0..axis).chain(axis + rank..axis + count).chain(axis + count..taken.dims().len()).collect();
+        let order: Vec<usize> = (axis..axis + rank)
+            .chain(0..axis)
+            .chain(axis + rank..axis + count)
+            .chain(axis + count..taken.dims().len())
+            .collect();
         self.permuted(&taken, &order).map(Some)
     }
 
     /// The slices of any shape: the axes of the indices, then those of the slices.
-    fn gathered_rows(
-        &mut self,
-        x: &Term,
-        indices: &Term,
-        addresses: &Addresses,
-        sizes: &[u64],
-    ) -> Got<Term> {
+    fn gathered_rows(&mut self, x: &Term, indices: &Term, addresses: &Addresses, sizes: &[u64]) -> Got<Term> {
         // A slice that is taken whole begins at 0.
         let is_whole = |axis: usize| sizes[axis] == x.dims()[axis];
         let rows = self.rows(x, indices, addresses, sizes, is_whole, false)?;
@@ -383,7 +385,9 @@ impl<'m> Importer<'m> {
         }
         let flat = [&[total], &row[..]].concat();
         let flat = TensorType::new(element, flat);
-        let is_zero = x.known().is_some() && self.is_neutral(&Term { ty: TensorType::new(element, []), is: x.is.clone() }, Combination::Sum);
+        let is_zero = x.known().is_some()
+            && self
+                .is_neutral(&Term { ty: TensorType::new(element, []), is: x.is.clone() }, Combination::Sum);
         let (places, changes) = (self.whole(&numbers)?, self.whole(&updates)?);
         let value = if how == Combination::Sum && is_zero && element.is_float() {
             // The gradient of a lookup.

@@ -66,10 +66,16 @@ impl<'m> Importer<'m> {
         Ok(Axes { batch: batch.to_vec(), contracting: contracting.to_vec(), free })
     }
 
-    fn product(&mut self, op: &'m Operation<'m>, (a, left): (&Term, Axes), (b, right): (&Term, Axes)) -> Got<Term> {
+    fn product(
+        &mut self,
+        op: &'m Operation<'m>,
+        (a, left): (&Term, Axes),
+        (b, right): (&Term, Axes),
+    ) -> Got<Term> {
         let ty = self.result(op)?;
         let of = |x: &Term, axes: &[usize]| axes.iter().map(|&axis| x.dims()[axis]).collect::<Vec<u64>>();
-        if of(a, &left.batch) != of(b, &right.batch) || of(a, &left.contracting) != of(b, &right.contracting) {
+        if of(a, &left.batch) != of(b, &right.batch) || of(a, &left.contracting) != of(b, &right.contracting)
+        {
             return self.wrong(format!("{} and {} do not multiply along these axes", a.ty, b.ty));
         }
         let dims = [of(a, &left.batch), of(a, &left.free), of(b, &right.free)].concat();
@@ -112,8 +118,7 @@ impl<'m> Importer<'m> {
         if !turned_x && !turned_y {
             return self.node("MatMul", &[x, y], Vec::new(), ty);
         }
-        let attributes =
-            vec![("transA", Attr::Int(turned_x.into())), ("transB", Attr::Int(turned_y.into()))];
+        let attributes = vec![("transA", Attr::Int(turned_x.into())), ("transB", Attr::Int(turned_y.into()))];
         self.node("com.microsoft.FusedMatMul", &[x, y], attributes, ty)
     }
 
@@ -134,20 +139,32 @@ impl<'m> Importer<'m> {
     }
 
     /// The product of integers and of long floats, by an equation of letters.
-    fn by_letters(&mut self, (a, left): (&Term, Axes), (b, right): (&Term, Axes), ty: TensorType) -> Got<ValueId> {
+    fn by_letters(
+        &mut self,
+        (a, left): (&Term, Axes),
+        (b, right): (&Term, Axes),
+        ty: TensorType,
+    ) -> Got<ValueId> {
         let mut letters = ('a'..='z').chain('A'..='Z');
         let mut next = || letters.next();
         let mut of_a = vec![None; a.dims().len()];
         let mut of_b = vec![None; b.dims().len()];
-        for (&i, &j) in left.batch.iter().zip(&right.batch).chain(left.contracting.iter().zip(&right.contracting)) {
+        for (&i, &j) in
+            left.batch.iter().zip(&right.batch).chain(left.contracting.iter().zip(&right.contracting))
+        {
             let letter = next();
             (of_a[i], of_b[j]) = (letter, letter);
         }
         left.free.iter().for_each(|&i| of_a[i] = next());
         right.free.iter().for_each(|&j| of_b[j] = next());
         let text = |letters: &[Option<char>]| letters.iter().copied().collect::<Option<String>>();
-        let result: Vec<Option<char>> =
-            left.batch.iter().chain(&left.free).map(|&i| of_a[i]).chain(right.free.iter().map(|&j| of_b[j])).collect();
+        let result: Vec<Option<char>> = left
+            .batch
+            .iter()
+            .chain(&left.free)
+            .map(|&i| of_a[i])
+            .chain(right.free.iter().map(|&j| of_b[j]))
+            .collect();
         let (Some(x), Some(y), Some(z)) = (text(&of_a), text(&of_b), text(&result)) else {
             return self.refuse("a product of tensors with more than 52 axes");
         };

@@ -134,13 +134,18 @@ impl<'m> Importer<'m> {
         let integer = || init.integer();
         let is_unsigned = matches!(
             element,
-            ElementType::Uint8 | ElementType::Uint16 | ElementType::Uint32 | ElementType::Uint64 | ElementType::Bool
+            ElementType::Uint8
+                | ElementType::Uint16
+                | ElementType::Uint32
+                | ElementType::Uint64
+                | ElementType::Bool
         );
         match how {
             Combination::Sum => float == Some(0.0) || integer() == Some(0),
             Combination::Product => float == Some(1.0) || integer() == Some(1),
             Combination::Largest => {
-                let least = if is_unsigned { 0 } else { i64::MIN >> (64 - element.bits().clamp(1, 64) as u32) };
+                let least =
+                    if is_unsigned { 0 } else { i64::MIN >> (64 - element.bits().clamp(1, 64) as u32) };
                 float == Some(f64::NEG_INFINITY) || integer() == Some(least)
             }
             Combination::Smallest => match element {
@@ -175,7 +180,8 @@ impl<'m> Importer<'m> {
         let counted = TensorType::new(places.ty.element, x.dims());
         self.same(&counted, &places.ty)?;
         if !self.counts(places, axis)? || !self.is_neutral(init, how) {
-            return self.refuse("a reduction of two tensors of which the second does not count along the axis");
+            return self
+                .refuse("a reduction of two tensors of which the second does not count along the axis");
         }
         let best = self.reduced(x, &axes, how)?;
         self.same(value_ty, &best.ty)?;
@@ -191,11 +197,18 @@ impl<'m> Importer<'m> {
 
     /// Whether the region picks the larger number, or the smaller one, and of equal ones that with the smaller index.
     fn finds(&mut self, region: &'m Block<'m>, x: &Term, places: &Term, largest: bool) -> bool {
-        const TRIED: [(f64, i64, f64, i64); 6] =
-            [(1.0, 3, 2.0, 1), (2.0, 1, 1.0, 3), (2.0, 3, 1.0, 1), (1.0, 1, 2.0, 3), (1.0, 3, 1.0, 1), (1.0, 1, 1.0, 3)];
+        const TRIED: [(f64, i64, f64, i64); 6] = [
+            (1.0, 3, 2.0, 1),
+            (2.0, 1, 1.0, 3),
+            (2.0, 3, 1.0, 1),
+            (1.0, 1, 2.0, 3),
+            (1.0, 3, 1.0, 1),
+            (1.0, 1, 1.0, 3),
+        ];
         TRIED.iter().all(|&(a, i, b, j)| {
             let number = |value: f64| {
-                let scalar = fold::float(x.ty.element, value).or_else(|| fold::scalar(x.ty.element, value as i64));
+                let scalar =
+                    fold::float(x.ty.element, value).or_else(|| fold::scalar(x.ty.element, value as i64));
                 Some(Term::splat(TensorType::new(x.ty.element, []), scalar?))
             };
             let place = |value: i64| {

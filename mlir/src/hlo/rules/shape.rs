@@ -45,7 +45,8 @@ impl<'m> Importer<'m> {
         let not_one = |dims: &[u64]| dims.iter().copied().filter(|&d| d != 1).collect::<Vec<u64>>();
         if small != x.dims() && not_one(x.dims()) == not_one(dims) {
             let mut kept = x.dims().iter().zip(&small).filter(|(d, _)| **d != 1).map(|(_, small)| *small);
-            let new: Vec<u64> = dims.iter().map(|&d| if d == 1 { 1 } else { kept.next().unwrap_or(1) }).collect();
+            let new: Vec<u64> =
+                dims.iter().map(|&d| if d == 1 { 1 } else { kept.next().unwrap_or(1) }).collect();
             let value = self.aligned(value, &new)?;
             return Ok(Term::value(ty, value));
         }
@@ -275,7 +276,8 @@ impl<'m> Importer<'m> {
         };
         // Along an axis where the value is repeated, there is nothing to cut.
         let mut small = self.padded(value, x);
-        let cut: Vec<usize> = (0..small.len()).filter(|&a| small[a] == x.dims()[a] && small[a] != ty.dims[a]).collect();
+        let cut: Vec<usize> =
+            (0..small.len()).filter(|&a| small[a] == x.dims()[a] && small[a] != ty.dims[a]).collect();
         if cut.is_empty() {
             return Ok(Term::value(ty.clone(), value));
         }
@@ -477,10 +479,7 @@ impl<'m> Importer<'m> {
     fn updated(&mut self, x: &Term, update: &Term, starts: &[i64]) -> Got<Term> {
         // A buffer of more rows than a loop has turns is one tensor.
         const MOST: u64 = 1 << 14;
-        if update.dims()[0] == 1
-            && update.dims()[1..] == x.dims()[1..]
-            && (2..=MOST).contains(&x.dims()[0])
-        {
+        if update.dims()[0] == 1 && update.dims()[1..] == x.dims()[1..] && (2..=MOST).contains(&x.dims()[0]) {
             let row = TensorType::new(x.ty.element, update.dims());
             let rows = match &x.is {
                 Is::Rows(rows) => Some(Rc::clone(rows)),

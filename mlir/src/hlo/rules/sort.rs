@@ -16,7 +16,8 @@ impl<'m> Importer<'m> {
             Some(_) => return self.wrong("the dimension is no integer"),
         };
         let rank = key.dims().len() as i64;
-        let axis = self.axes(&[if axis < 0 { axis.saturating_add(rank) } else { axis }], key.dims().len())?[0];
+        let axis =
+            self.axes(&[if axis < 0 { axis.saturating_add(rank) } else { axis }], key.dims().len())?[0];
         let [region] = &op.regions[..] else { return self.wrong("a sort has a region that compares") };
         let descending = match (self.sorts(region, terms, false), self.sorts(region, terms, true)) {
             (true, _) => false,
@@ -66,7 +67,8 @@ impl<'m> Importer<'m> {
     fn chosen(&mut self, x: &Term, axis: usize, k: u64, descending: bool) -> Got<(ValueId, ValueId)> {
         let mut dims = x.dims().to_vec();
         dims[axis] = k;
-        let types = vec![TensorType::new(x.ty.element, dims.clone()), TensorType::new(ElementType::Int64, dims)];
+        let types =
+            vec![TensorType::new(x.ty.element, dims.clone()), TensorType::new(ElementType::Int64, dims)];
         let attributes = vec![("axis", Attr::Int(axis as i64)), ("largest", Attr::Int(descending.into()))];
         let operands = [self.whole(x)?, self.integers(&[k as i64])];
         let results = self.nodes("TopK", &operands, attributes, types)?;
@@ -93,7 +95,10 @@ impl<'m> Importer<'m> {
                     arguments.extend([left, right]);
                 }
                 // An unsigned −1 is the largest number.
-                let unsigned = matches!(terms[0].ty.element, ElementType::Uint8 | ElementType::Uint32 | ElementType::Uint64);
+                let unsigned = matches!(
+                    terms[0].ty.element,
+                    ElementType::Uint8 | ElementType::Uint32 | ElementType::Uint64
+                );
                 if unsigned && a < 0 {
                     return true;
                 }

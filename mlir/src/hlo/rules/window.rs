@@ -227,10 +227,14 @@ impl<'m> Importer<'m> {
         let is_largest = match (self.keeps_first(select, x, true), self.keeps_first(select, x, false)) {
             (true, _) => true,
             (_, true) => false,
-            _ => return self.refuse("windows of which something else than the first largest element is selected"),
+            _ => {
+                return self
+                    .refuse("windows of which something else than the first largest element is selected");
+            }
         };
         if !sums || !self.is_neutral(init, Combination::Sum) {
-            return self.refuse("selected elements to which something else is done than to be added to zeros");
+            return self
+                .refuse("selected elements to which something else is done than to be added to zeros");
         }
         let pads = window.low.iter().chain(&window.high);
         let Some(dims) = window.extents(x.dims()).filter(|_| pads.clone().all(|&pad| pad >= 0)) else {
@@ -288,7 +292,8 @@ impl<'m> Importer<'m> {
         const TRIED: [(i64, i64); 3] = [(1, 2), (2, 1), (1, 1)];
         TRIED.iter().all(|&(a, b)| {
             let scalar = Term { ty: TensorType::new(x.ty.element, []), is: x.is.clone() };
-            let (Ok(first), Ok(second)) = (self.integer_like(&scalar, a), self.integer_like(&scalar, b)) else {
+            let (Ok(first), Ok(second)) = (self.integer_like(&scalar, a), self.integer_like(&scalar, b))
+            else {
                 return false;
             };
             let wanted = if largest { a >= b } else { a <= b };

@@ -161,7 +161,11 @@ fn repeated(cx: &mut Cx<'_>, x: &Val, edges: &[(i64, i64, i64)], mode: &[u8]) ->
             b"reflect" => extent.saturating_sub(1),
             b"wrap" => extent,
             b"edge" if extent > 0 => u64::MAX,
-            _ => return Err("there is a rule for its modes `constant`, `reflect`, `edge` and `wrap` only".into()),
+            _ => {
+                return Err(
+                    "there is a rule for its modes `constant`, `reflect`, `edge` and `wrap` only".into()
+                );
+            }
         };
         let width = |pad: i64| u64::try_from(pad).ok().filter(|&width| width <= most);
         let (Some(low), Some(high)) = (width(low), width(high)) else {
