@@ -137,7 +137,7 @@ impl<'m> Importer<'m> {
             Some(Attribute::Text(text)) if !text.is_empty() => one_line(text),
             _ => format!("result[{index}]"),
         };
-        self.base = name.as_str().into();
+        self.base = "output".into();
         let ty = term.ty.clone();
         let mut value = self.whole(&term)?;
         if self.graph.producer(value).is_none() || self.graph.outputs.contains(&value) {

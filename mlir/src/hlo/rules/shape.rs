@@ -92,6 +92,12 @@ impl<'m> Importer<'m> {
             axes.sort_unstable();
             return self.reversed(&source, &axes);
         }
+        // Of a transposed tensor, the axes of the tensor itself.
+        if let Some((source, perm)) = self.turned(value).filter(|_| self.dims_of(value) == x.dims()) {
+            let order: Vec<usize> = order.iter().map(|&axis| perm[axis]).collect();
+            let source = Term::value(TensorType::new(x.ty.element, self.dims_of(source)), source);
+            return self.permuted(&source, &order);
+        }
         let small = self.padded(value, x);
         let moved: Vec<usize> = order.iter().copied().filter(|&axis| small[axis] != 1).collect();
         if moved.is_sorted() {
@@ -103,6 +109,17 @@ impl<'m> Importer<'m> {
         let small = TensorType::new(x.ty.element, of(&small));
         let value = self.node("Transpose", &[value], vec![("perm", perm.into())], small)?;
         Ok(Term::value(ty, value))
+    }
+
+    /// The operand of the `Transpose` that computes the value, and the order of its axes.
+    fn turned(&self, value: ValueId) -> Option<(ValueId, Vec<usize>)> {
+        let node = self.graph.node(self.graph.producer(value)?);
+        let Some(Attr::Ints(perm)) = node.attribute("perm").filter(|_| node.op.key() == ("", "Transpose"))
+        else {
+            return None;
+        };
+        let source = node.operands.first().copied().flatten()?;
+        Some((source, perm.iter().map(|&axis| axis as usize).collect()))
     }
 
     pub(super) fn broadcast(&mut self, op: &'m Operation<'m>, terms: &[Term]) -> Got<Term> {
