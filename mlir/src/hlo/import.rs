@@ -1,4 +1,4 @@
-//! Runs through the functions of a module and writes what they compute into a graph.
+//! Runs through the functions of a module and writes their computation into a graph.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -42,7 +42,7 @@ pub(super) struct Importer<'m> {
     constants: HashMap<(TensorType, Vec<u8>), ValueId>,
     /// Poolings that pick the largest element, by tensor and window.
     pub(super) pools: BTreeMap<(ValueId, Window), NodeId>,
-    /// Reversed tensors, and of what along which axes.
+    /// Reversed tensors, each with its source and the reversed axes.
     pub(super) mirrors: HashMap<ValueId, (Term, Vec<usize>)>,
     /// Values of the function that the regions of the operation read.
     captured: Scope<'m>,
@@ -203,7 +203,7 @@ impl<'m> Importer<'m> {
         Ok(results)
     }
 
-    /// Runs through the block's operations; its arguments are in the scope. Returns what it returns.
+    /// Runs through the block's operations; its arguments are in the scope. Returns its results.
     fn block(&mut self, block: &'m Block<'m>, scope: &mut Scope<'m>) -> Got<Vec<Term>> {
         self.depth += 1;
         if self.depth > DEEPEST {
@@ -239,7 +239,7 @@ impl<'m> Importer<'m> {
                     self.operator(op, terms)?
                 }
             };
-            // What was inlined had its own places.
+            // Inlined operations had their own places.
             self.at = op.at;
             self.bind(op, results, scope)?;
         }
@@ -395,7 +395,7 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// What a small region of scalars computes of known ones; nothing is added to the graph.
+    /// The results of a small region for known scalars; nothing is added to the graph.
     pub(super) fn known_results(&mut self, block: &'m Block<'m>, terms: &[Term]) -> Option<Vec<Term>> {
         let (nodes, at, base) = (self.graph.order().len(), self.at, self.base.clone());
         let mut scope = self.captured.clone();
@@ -477,6 +477,10 @@ impl<'m> Importer<'m> {
         for (index, ty) in types.into_iter().enumerate() {
             let base = if index == 0 { self.base.to_string() } else { format!("{}.{index}", self.base) };
             results.push(Some((self.graph.fresh_value_name(&base), ty.into(), Place::Device)));
+        }
+        // The places of the largest elements are wanted later, if at all.
+        if operator == "MaxPool" {
+            results.push(None);
         }
         let id = self.graph.add_node(node, results);
         Ok(self.graph.node(id).defines().collect())

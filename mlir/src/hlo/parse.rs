@@ -27,7 +27,7 @@ pub(super) enum Attribute {
     List(Vec<Attribute>),
     Map(Attributes),
     Dense(Elements),
-    /// Accepted and without use here: types, floats, what other dialects write.
+    /// Accepted and without use here: types, floats, attributes of other dialects.
     Other,
 }
 

@@ -184,7 +184,7 @@ impl<'m> Importer<'m> {
         }
         let reversed: Vec<usize> = window.reversed.iter().map(|axis| axis + 2).collect();
         let kernel = self.reversed(kernel, &reversed)?;
-        // What a convolution of ONNX does not have is done before it: zeros between elements, and negative padding.
+        // A convolution of ONNX has neither of these, so they are done before it: zeros between elements, and negative padding.
         let outside = |pads: &[i64], is_plain: bool| -> Vec<i64> {
             let pads = pads.iter().map(|&pad| if is_plain { pad.min(0) } else { pad });
             [0, 0].into_iter().chain(pads).collect()

@@ -134,53 +134,45 @@ impl<'m> Importer<'m> {
                 let onnx = if x.ty.element == ElementType::Bool { "Not" } else { "BitwiseNot" };
                 self.each(onnx, &[x], x.ty.element, &[])?
             }
+            "shift_left" | "shift_right_logical" | "shift_right_arithmetic" => self.shift(name, op, terms)?,
+            "reduce_precision" => self.reduce_precision(op, terms)?,
+            _ => match terms {
+                [x] => return self.composed(name, x),
+                _ => return Ok(None),
+            },
+        };
+        Ok(Some(result))
+    }
+
+    /// The result of an operator of one operand that takes several of ONNX; `None` if there is no such operator.
+    fn composed(&mut self, name: &str, x: &Term) -> Got<Option<Term>> {
+        let result = match name {
             "rsqrt" => {
-                let [x] = self.operands(op, terms)?;
                 let root = self.each("Sqrt", &[x], x.ty.element, &[])?;
                 self.each("Reciprocal", &[&root], x.ty.element, &[])?
             }
-            "square" => {
-                let [x] = self.operands(op, terms)?;
-                self.each("Mul", &[x, x], x.ty.element, &[])?
-            }
+            "square" => self.each("Mul", &[x, x], x.ty.element, &[])?,
             "is_finite" => {
-                let [x] = self.operands(op, terms)?;
                 // The difference of an infinity with itself is no number.
                 let zero = self.integer_like(x, 0)?;
                 let difference = self.each("Sub", &[x, x], x.ty.element, &[])?;
                 self.each("Equal", &[&difference, &zero], ElementType::Bool, &[])?
             }
-            "shift_left" | "shift_right_logical" | "shift_right_arithmetic" => self.shift(name, op, terms)?,
-            "exponential_minus_one" => {
-                let [x] = self.operands(op, terms)?;
-                self.exponential_minus_one(x)?
-            }
-            "log_plus_one" => {
-                let [x] = self.operands(op, terms)?;
-                self.log_plus_one(x)?
-            }
+            "exponential_minus_one" => self.exponential_minus_one(x)?,
+            "log_plus_one" => self.log_plus_one(x)?,
             "cbrt" => {
-                let [x] = self.operands(op, terms)?;
                 let (sign, size) =
                     (self.each("Sign", &[x], x.ty.element, &[])?, self.each("Abs", &[x], x.ty.element, &[])?);
                 let third = self.float_like(x, 1.0 / 3.0)?;
                 let root = self.each("Pow", &[&size, &third], x.ty.element, &[])?;
                 self.each("Mul", &[&sign, &root], x.ty.element, &[])?
             }
-            "round_nearest_afz" => {
-                let [x] = self.operands(op, terms)?;
-                self.round_from_zero(x)?
-            }
+            "round_nearest_afz" => self.round_from_zero(x)?,
             "erfc" => {
-                let [x] = self.operands(op, terms)?;
                 let (one, erf) = (self.float_like(x, 1.0)?, self.each("Erf", &[x], x.ty.element, &[])?);
                 self.each("Sub", &[&one, &erf], x.ty.element, &[])?
             }
-            "erf_inv" => {
-                let [x] = self.operands(op, terms)?;
-                self.inverse_of_erf(x)?
-            }
-            "reduce_precision" => self.reduce_precision(op, terms)?,
+            "erf_inv" => self.inverse_of_erf(x)?,
             _ => return Ok(None),
         };
         Ok(Some(result))
@@ -309,8 +301,8 @@ impl<'m> Importer<'m> {
         self.each("Where", &[&negative, &complement, &shifted], element, x.dims())
     }
 
-    /// ln(1 + x), exact also for small x: with u = 1 + x rounded, x·ln(u)/(u − 1) (Kahan, as in Goldberg, *What every computer
-    /// scientist should know about floating-point arithmetic*, theorem 4).
+    /// ln(1 + x), exact also for small x: with u = 1 + x rounded, x·ln(u)/(u − 1) (Kahan; theorem 4 of Goldberg,
+    /// ACM Computing Surveys 23, 1991).
     fn log_plus_one(&mut self, x: &Term) -> Got<Term> {
         let element = x.ty.element;
         let one = self.float_like(x, 1.0)?;

@@ -104,7 +104,7 @@ impl<'m> Importer<'m> {
         let rows: u64 = left.free.iter().map(|&axis| a.dims()[axis]).product();
         let columns: u64 = right.free.iter().map(|&axis| b.dims()[axis]).product();
         let mut dims: Vec<u64> = left.batch.iter().map(|&axis| a.dims()[axis]).collect();
-        // A matrix is multiplied with every row of the other operand, whatever number of axes the rows have.
+        // A matrix is multiplied with every row of the other operand, which may have any number of axes.
         if !turned_x && left.batch.is_empty() && left.free.len() > 1 && left.contracting.len() == 1 {
             let order: Vec<usize> = left.free.iter().chain(&left.contracting).copied().collect();
             let rows = self.permuted(a, &order)?;

@@ -7,7 +7,7 @@ use crate::hlo::import::{Got, Importer};
 use crate::hlo::parse::{Attribute, Block, Operation};
 use crate::hlo::term::Term;
 
-/// What a region of two scalars computes.
+/// The result of a region of two scalars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Combination {
     Sum,
@@ -19,7 +19,7 @@ pub(super) enum Combination {
 }
 
 impl<'m> Importer<'m> {
-    /// What the region computes of its two arguments, elements of this type.
+    /// The result that the region computes of its two arguments, elements of this type.
     pub(super) fn combination(&self, block: &Block<'_>, element: ElementType) -> Got<Combination> {
         let names: Vec<&str> = block.arguments.iter().map(|(name, _)| *name).collect();
         if let ([a, b], [first, .., last]) = (&names[..], &block.operations[..]) {

@@ -335,7 +335,7 @@ impl<'m> Importer<'m> {
         let mut dims = Vec::new();
         for (axis, &extent) in dilated.dims().iter().enumerate() {
             let new = i128::from(extent) + i128::from(low[axis]) + i128::from(high[axis]);
-            // What is cut from one end may reach beyond the other.
+            // A cut from one end must not reach beyond the other.
             let fits = -i128::from(low[axis]) <= extent.into() && -i128::from(high[axis]) <= extent.into();
             match u64::try_from(new) {
                 Ok(new) if fits => dims.push(new),

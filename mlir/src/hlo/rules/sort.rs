@@ -84,7 +84,7 @@ impl<'m> Importer<'m> {
             Some(Term::splat(TensorType::new(element, []), scalar?))
         };
         TRIED.iter().all(|&(a, b)| {
-            // Whatever the other pairs are, they must not matter.
+            // The other pairs must not matter.
             [(0, 1), (1, 0)].iter().all(|&(c, d)| {
                 let mut arguments = Vec::new();
                 for (index, term) in terms.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Windows that slide: pooling, running sums, and the gradient of the pooling that picks the largest.
 
-use lmsc_ir::{Attr, Def, ElementType, NodeId, Place, TensorType, ValueId};
+use lmsc_ir::{Attr, ElementType, NodeId, TensorType, ValueId};
 
 use super::reduce::Combination;
 use crate::hlo::import::{Got, Importer};
@@ -281,10 +281,7 @@ impl<'m> Importer<'m> {
         let Some(&Some(pooled)) = results.first() else { return self.wrong("a pooling has no result") };
         let ty = TensorType::new(ElementType::Int64, self.dims_of(pooled));
         let name = self.graph.fresh_value_name(&format!("{}.places", self.graph.value(pooled).name));
-        let value = lmsc_ir::Value { name, ty: ty.into(), place: Place::Device };
-        let places = self.graph.add_value(value, Def::Result(pool, 1));
-        self.graph.node_mut(pool).results.push(Some(places));
-        Ok(places)
+        Ok(self.graph.replace_result(pool, 1, name, ty))
     }
 
     /// Whether the region keeps the first of two elements where it is the larger, or the smaller, or equal.
