@@ -191,7 +191,7 @@ fn take(
     let is_text = match &bytes {
         // An ONNX file begins with the tag of its first field, never with white space, a letter or a bracket.
         Some(bytes) => match bytes.trim_ascii_start().first() {
-            Some(b) => (b.is_ascii_alphabetic() || b"</\"".contains(b)) && !bytes.contains(&0),
+            Some(b) => (b.is_ascii_alphabetic() || b"</\"#".contains(b)) && !bytes.contains(&0),
             None => {
                 let empty = Error::new(Code::NotAModel, format!("{} is empty", called(path)));
                 return Err(if path == Path::new("-") {
@@ -351,6 +351,9 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &Binding) -> Result<L
             "it makes constants of inputs of ONNX files, and this is text",
         );
     }
+    if is_mlir && lmsc_mlir::is_stablehlo(&text) {
+        return stablehlo(path, &text, binding);
+    }
     if let Some(option) = state_option(binding) {
         return refused(&option, &format!("the text form says `{updates}` where state is written"));
     }
@@ -360,7 +363,41 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &Binding) -> Result<L
         Error::new(Code::Model, format!("{}:{e}\n{excerpt}", called(path)))
     })?;
     check(&graph).map_err(|e| invalid(path, &e))?;
-    // For an ONNX file, versions and the operators' contracts were checked on import.
+    check_of_text(path, &graph)?;
+    let warning = |message| Warning::new(Code::Misspelt, format!("{}: {message}", called(path)));
+    let warnings = misspelt(&graph).into_iter().map(warning).collect();
+    Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false, warnings })
+}
+
+/// A step in StableHLO, with the state that the module and the call declare.
+fn stablehlo(path: &Path, text: &str, binding: &Binding) -> Result<Loaded, Error> {
+    let lmsc_mlir::HloStep { mut graph, state, notices } = lmsc_mlir::step(text).map_err(|e| {
+        let code = match e {
+            lmsc_mlir::HloError::Malformed(_) => Code::Model,
+            lmsc_mlir::HloError::Unsupported(_) => Code::Unsupported,
+        };
+        let excerpt = excerpt(text, e.place().line, e.place().column);
+        Error::new(code, format!("{}:{e}\n{excerpt}", called(path)))
+    })?;
+    let state_is_empty = state.is_empty();
+    let stated = Stated { pairs: state, not: Vec::new(), by_name: false };
+    let stated = stated_by_call(stated, binding)?;
+    let paired = lmsc_onnx::settle(&mut graph, &stated).map_err(|e| Error::of_file(Code::State, path, &e))?;
+    check(&graph).map_err(|e| invalid(path, &e))?;
+    check_of_text(path, &graph)?;
+    let undonated = (state_is_empty && binding.state.is_empty()).then(|| {
+        "no argument is donated, so nothing is kept from step to step; donate what is, with jax.jit(step, \
+         donate_argnums=(0, 1)), or say with --state INPUT=OUTPUT which outputs are next values"
+            .to_owned()
+    });
+    let notices = notices.into_iter().chain(undonated).chain(paired.iter().map(Notice::to_string));
+    let warnings =
+        notices.map(|message| Warning::new(Code::Paired, format!("{}: {message}", called(path)))).collect();
+    Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false, warnings })
+}
+
+/// Checks of a graph from text that were made on import of an ONNX file.
+fn check_of_text(path: &Path, graph: &Graph) -> Result<(), Error> {
     for (domain, newest) in lmsc_ir::contract::NEWEST {
         if let Some(found) = graph.opsets.get(*domain).filter(|found| *found > newest) {
             let message = format!(
@@ -371,21 +408,18 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &Binding) -> Result<L
                 .with_help("write the version whose operators the graph has"));
         }
     }
-    if let Some(name) = line_end(&graph) {
+    if let Some(name) = line_end(graph) {
         let message = format!("{}: the name {name:?} has a line end, which no name has", called(path));
         return Err(Error::new(Code::Model, message).with_help("give it a name of one line"));
     }
-    lmsc_onnx::shapes::check(&graph).map_err(|errors| {
+    lmsc_onnx::shapes::check(graph).map_err(|errors| {
         const SHOWN: usize = 20;
         let shown: Vec<String> = errors.iter().take(SHOWN).map(|e| format!("  {e}")).collect();
         let more = errors.len().saturating_sub(SHOWN);
         let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
         Error::new(Code::Model, format!("{} is not a valid graph:\n{}{more}", called(path), shown.join("\n")))
             .with_help("correct these nodes")
-    })?;
-    let warning = |message| Warning::new(Code::Misspelt, format!("{}: {message}", called(path)));
-    let warnings = misspelt(&graph).into_iter().map(warning).collect();
-    Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false, warnings })
+    })
 }
 
 /// A name with a line end. Reports and messages have a line for each name, so that such a name could forge one.
@@ -491,9 +525,14 @@ pub(crate) fn onnx(
     Ok(Loaded { graph, model: Some(model), dims, edited, warnings })
 }
 
-/// The state that the file declares, with that of the call.
+/// The state that the file and the call declare.
 fn stated(path: &Path, model: &Model, binding: &Binding) -> Result<Stated, Error> {
-    let mut stated = Stated::of(model).map_err(|e| Error::of_file(Code::State, path, &e))?;
+    let stated = Stated::of(model).map_err(|e| Error::of_file(Code::State, path, &e))?;
+    stated_by_call(stated, binding)
+}
+
+/// The same with the state that the call declares.
+fn stated_by_call(mut stated: Stated, binding: &Binding) -> Result<Stated, Error> {
     if binding.state.contains(&StateOption::None) {
         stated = Stated { pairs: Vec::new(), by_name: false, ..stated };
     }

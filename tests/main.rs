@@ -9,6 +9,7 @@ mod contracts;
 mod costs;
 mod defaults;
 mod expand;
+mod jax;
 mod kernels;
 mod learning;
 mod library;

@@ -51,6 +51,11 @@ pub fn safetensors(bytes: &[u8]) {
     bodies::tensors(bytes);
 }
 
+/// Modules of StableHLO: read, settled, printed.
+pub fn stablehlo(bytes: &[u8]) {
+    on_text(bytes, bodies::stablehlo);
+}
+
 /// The text form: parsed, printed, and through the pipeline where it is valid.
 pub fn text(bytes: &[u8]) {
     let (bytes, choices) = with_choices(bytes);

@@ -36,7 +36,8 @@ pub struct Phases {
 impl Phases {
     /// The phases of the graph's nodes.
     ///
-    /// The *loss* is the first output that is a single floating-point number; if a `YieldOp` hands out the model's results and
+    /// The *loss* is the first output that is a single floating-point number, or if there are several the first that depends on a
+    /// variable and is no variable's new value; if a `YieldOp` hands out the model's results and
     /// takes in their gradients, its operands count as the loss. All nodes that the loss depends on are forward. Of the other
     /// nodes, those that write variables are update, together with the elementwise arithmetic that only they read and all nodes
     /// that follow them; nodes that lead to gradients, or follow from them, are backward; and the rest (a metric, a dead end) is
@@ -76,7 +77,7 @@ impl Phases {
                 roots.extend(graph.node(id).reads().filter_map(|v| graph.producer(v)));
             }
         }
-        let loss = graph.outputs.iter().copied().find(|&v| is_scalar_float(graph, v));
+        let loss = loss_of(graph);
         if roots.is_empty() {
             roots.extend(loss.and_then(|v| graph.producer(v)));
         }
@@ -143,6 +144,31 @@ fn is_update_arithmetic(node: &Node) -> bool {
     const NAMES: &[&str] =
         &["Add", "Sub", "Mul", "Div", "Sqrt", "Pow", "Neg", "Reciprocal", "SequenceConstruct"];
     node.op.domain().is_empty() && NAMES.contains(&node.op.name())
+}
+
+/// The output that is the loss, if there is one.
+fn loss_of(graph: &Graph) -> Option<ValueId> {
+    let mut scalars = graph.outputs.iter().copied().filter(|&v| is_scalar_float(graph, v));
+    let first = scalars.next()?;
+    if scalars.next().is_none() {
+        return Some(first);
+    }
+    let variables = graph.variables();
+    let writers: Vec<&Node> = graph.order().iter().map(|&id| graph.node(id)).filter(|n| writes(n)).collect();
+    let is_written = |value: ValueId| {
+        writers.iter().any(|node| {
+            let copies = node.op.key() == (LMSC_DOMAIN, "Copy") && node.reads().any(|read| read == value);
+            let result = |r: Option<usize>| r.and_then(|r| node.results.get(r).copied().flatten());
+            copies || node.updates.iter().any(|update| result(update.result) == Some(value))
+        })
+    };
+    let depends = |value: ValueId| {
+        let of = graph.producer(value).map_or_else(Vec::new, |node| ancestors(graph, &[node]));
+        let mut nodes = graph.order().iter().filter(|n| of.get(n.as_u32() as usize) == Some(&true));
+        nodes.any(|&n| graph.node(n).reads().any(|read| variables.binary_search(&read).is_ok()))
+    };
+    let scalars = graph.outputs.iter().copied().filter(|&v| is_scalar_float(graph, v));
+    scalars.filter(|&v| !is_written(v)).find(|&v| depends(v)).or(Some(first))
 }
 
 fn is_scalar_float(graph: &Graph, value: ValueId) -> bool {

@@ -20,6 +20,7 @@
 //! Everything else is in attributes, whose names begin with `lms.`: docs/formats.md lists them. Names are kept there, so that
 //! values may be renumbered. [`parse`] reads the output of [`print()`], also after `mlir-opt` has processed it.
 
+mod hlo;
 #[cfg(feature = "melior")]
 mod llvm;
 mod print;
@@ -29,6 +30,7 @@ mod types;
 
 use lmsc_ir::{Graph, ParseError};
 
+pub use hlo::{HloError, HloStep};
 pub use print::PrintError;
 pub use stablehlo::StablehloError;
 
@@ -89,6 +91,34 @@ pub fn operators() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// [`ParseError`] with line and column, if the text is not of the form that [`print()`] writes.
 pub fn parse(text: &str) -> Result<Graph, ParseError> {
     read::module(text)
+}
+
+/// The training step that a module of StableHLO describes, as `jax.export` writes it, in operators of ONNX.
+///
+/// The graph may break invariants; use `lmsc_ir::verify` to check them. Its state is in [`HloStep::state`]: `lmsc_onnx::settle` writes
+/// it into the graph.
+///
+/// # Errors
+/// [`HloError`] with line and column, if the text is no module of StableHLO, or an operator has no translation.
+///
+/// ```
+/// let text = "module @jit_f {
+///   func.func public @main(%arg0: tensor<2xf32> loc(\"x\")) -> tensor<2xf32> {
+///     %0 = stablehlo.tanh %arg0 : tensor<2xf32>
+///     return %0 : tensor<2xf32>
+///   }
+/// }";
+/// assert!(lmsc_mlir::is_stablehlo(text));
+/// let graph = lmsc_mlir::step(text).unwrap().graph;
+/// assert!(graph.to_text().contains("= Tanh(x)"));
+/// ```
+pub fn step(text: &str) -> Result<HloStep, HloError> {
+    hlo::step(text)
+}
+
+/// Whether a text of MLIR is a module of StableHLO, for [`step`], and not of the form that [`print()`] writes, for [`parse`].
+pub fn is_stablehlo(text: &str) -> bool {
+    hlo::looks_like(text)
 }
 
 /// Succeeds if LLVM's own parser and verifier accept the text as a module whose `lms` operations are those of the dialect.

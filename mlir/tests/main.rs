@@ -3,5 +3,6 @@
 mod cases;
 #[path = "../../tests/support/clock.rs"]
 mod clock;
+mod hlo;
 mod reading;
 mod stablehlo;

@@ -26,7 +26,7 @@ const MAGIC: &[(usize, &[u8], &str, &str)] = &[
     (4, b"TFL3", "a TensorFlow Lite model", "give the model that it was made from, exported to ONNX"),
     (4, b"ORTM", "a model in ONNX Runtime's own format (.ort)", "give the .onnx file that it was made from"),
     (0, b"GGUF", "a GGUF model", "give the model that it was made from, exported to ONNX"),
-    (0, b"ML\xefR", "MLIR bytecode", "give the .onnx file that it was made from"),
+    (0, b"ML\xefR", "MLIR bytecode", "write it as text, in JAX by str(exported.mlir_module()), and give it a name that ends in .mlir"),
     (0, b"\x93NUMPY", "a NumPy array", GIVE),
     (0, b"\x1f\x8b", "data compressed by gzip", UNPACK),
     (0, b"\x28\xb5\x2f\xfd", "data compressed by zstd", UNPACK),

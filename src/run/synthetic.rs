@@ -20,10 +20,17 @@ pub fn synthetic(name: &str, ty: &Type, seed: u64) -> Vec<u8> {
 pub(crate) fn fixed(name: &str) -> Option<f32> {
     match () {
         () if ends_in(name, &["running_var", "saved_var"]) => Some(1.0),
-        () if ends_in(name, &[".exp_avg", ".exp_avg_sq"]) => Some(0.0),
+        () if ends_in(name, &[".exp_avg", ".exp_avg_sq"]) || is_of_optax(name) => Some(0.0),
         () if ends_in(name, &["learning_rate", "lr"]) => Some(1e-3),
         () => None,
     }
+}
+
+/// Whether it is called like a moment that an optimizer of optax keeps for a parameter, or like its count: `s[0].mu['w']`.
+fn is_of_optax(name: &str) -> bool {
+    [".mu", ".nu", ".trace", ".count"]
+        .iter()
+        .any(|field| name.split(field).skip(1).any(|rest| rest.is_empty() || rest.starts_with(['[', '.'])))
 }
 
 fn ends_in(name: &str, ends: &[&str]) -> bool {
@@ -36,6 +43,9 @@ fn one(name: &str, ty: &TensorType, rng: &mut Rng) -> Vec<u8> {
     let fixed = fixed(name);
     // 24 bits, as a number between -0.05 and 0.05.
     let mut number = || fixed.unwrap_or_else(|| 0.1 * ((rng.word() >> 40) as f32 / (1 << 24) as f32 - 0.5));
+    if fixed == Some(0.0) {
+        return vec![0; size];
+    }
     match ty.element {
         ElementType::Float => each(size, || number().to_le_bytes()),
         ElementType::Double => each(size, || f64::from(number()).to_le_bytes()),

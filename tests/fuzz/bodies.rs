@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use lmsc_ir::program::Program;
 use lmsc_ir::{Bytes, Graph};
 use lmsc_onnx::proto::*;
-use lmsc_onnx::{Dims, Model, SwapForm};
+use lmsc_onnx::{Dims, Model, Stated, SwapForm};
 use lmsc_papers::tflms;
 use lmsc_passes::{CallOptions, Lowering, PassCx, PassError};
 use lmsc_plan::Floors;
@@ -56,6 +56,22 @@ pub(crate) fn text(text: &str, u: &mut Unstructured<'_>) -> Result<Reached> {
     let Some(rewritten) = pipeline(&graph, u)? else { return Ok(Reached::Valid) };
     exported(None, &graph, &rewritten, &Dims::none());
     Ok(Reached::Done)
+}
+
+/// A module of StableHLO: read, settled, and printed where it is valid.
+pub(crate) fn stablehlo(text: &str) -> Reached {
+    let Ok(lmsc_mlir::HloStep { mut graph, state, .. }) = lmsc_mlir::step(text) else {
+        return Reached::Refused;
+    };
+    let stated = Stated { pairs: state, not: Vec::new(), by_name: false };
+    if lmsc_onnx::settle(&mut graph, &stated).is_err() {
+        return Reached::Read;
+    }
+    round_trip(&graph);
+    if lmsc::check(&graph).is_err() || lmsc_onnx::shapes::check(&graph).is_err() {
+        return Reached::Valid;
+    }
+    Reached::Done
 }
 
 /// A model, all the way.

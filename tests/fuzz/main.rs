@@ -227,6 +227,11 @@ fn damaged_tables() {
 }
 
 #[test]
+fn damaged_modules() {
+    damaged_files("stablehlo", 3000, |bytes| bodies::stablehlo(&String::from_utf8_lossy(bytes)));
+}
+
+#[test]
 fn damaged_tensors() {
     damaged_files("safetensors", 400_000, bodies::tensors);
 }

@@ -70,7 +70,7 @@ const fn step(name: &'static str, needs: Needs, run: fn(&mut Job<'_>) -> bool) -
 }
 
 /// The steps, the fastest failures first. `.github/workflows/ci.yml` lists the first [`GATE`], which `cargo xtask tidy` checks.
-pub(crate) const STEPS: [Step; 31] = [
+pub(crate) const STEPS: [Step; 32] = [
     step("fmt", Needs::Nothing, |job| job.cargo(&["fmt", "--all", "--check"], &[])),
     step("tidy", Needs::Nothing, tidy),
     step("clippy", Needs::Folder, clippy),
@@ -103,6 +103,7 @@ pub(crate) const STEPS: [Step; 31] = [
     step("iree-all", Needs::Program, |job| job.script("check-iree", &[])),
     step("ort-all", Needs::Program, |job| job.script("check-ort", &["--tiny"])),
     step("onnx-all", Needs::Program, |job| job.script("check-onnx", &["--there-and-back"])),
+    step("jax", Needs::Program, |job| job.script("check-jax", &[])),
     step("python-all", Needs::ProgramAndFolder, |job| job.script("check-python-all", &[])),
     step("python-thorough", Needs::Folder, |job| job.script("check-python-thorough", &[])),
     step("advisories", Needs::Nothing, |job| cargo_deny(job, &["advisories"])),

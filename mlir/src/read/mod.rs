@@ -1,7 +1,7 @@
 //! Reads the text into the graph.
 
-mod lex;
-mod syntax;
+pub(crate) mod lex;
+pub(crate) mod syntax;
 
 use foldhash::HashMap;
 use foldhash::HashMapExt;
@@ -31,6 +31,9 @@ pub(crate) fn module(text: &str) -> Parsed<Graph> {
 }
 
 pub(crate) fn looks_like(text: &str) -> bool {
+    if text.trim_start().starts_with("#loc") {
+        return true;
+    }
     let Ok(mut syntax) = Syntax::new(text) else { return false };
     // A graph of the text form may have the same name: its inputs follow in parentheses.
     syntax.eat_bare("module").is_ok_and(|found| found)

@@ -44,6 +44,15 @@ pub(crate) struct Entry {
     pub(crate) value: Literal,
 }
 
+/// The elements of a constant tensor, least significant byte first.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Elements {
+    pub(crate) ty: TensorType,
+    /// All elements, or one if all are equal.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) is_splat: bool,
+}
+
 /// Attributes by name.
 pub(crate) type Dictionary = Vec<(String, Entry)>;
 
@@ -239,7 +248,22 @@ impl<'a> Syntax<'a> {
     /// `dense<[[1, 2], [3, 4]]> : tensor<2x2xi64>`, or one number for all elements.
     fn dense(&mut self) -> Parsed<Literal> {
         let at = self.at;
-        self.advance()?;
+        let Elements { ty, bytes, is_splat } = self.elements()?;
+        if !is_splat {
+            return Ok(Literal::Dense(ty, bytes));
+        }
+        // Constants in this syntax were small when they were written.
+        const MOST: u64 = 1 << 20;
+        match ty.element_count().filter(|&count| count <= MOST) {
+            Some(count) => Ok(Literal::Dense(ty, bytes.repeat(count as usize))),
+            None => Err(self.error(at, format!("`{ty}` is too large to be filled"))),
+        }
+    }
+
+    /// The elements of `dense<…> : tensor<…>`.
+    pub(crate) fn elements(&mut self) -> Parsed<Elements> {
+        let at = self.at;
+        self.expect_bare("dense")?;
         self.expect("<")?;
         let mut elements: Vec<(bool, Token<'a>, usize)> = Vec::new();
         let listed = self.peek("[");
@@ -276,12 +300,25 @@ impl<'a> Syntax<'a> {
         self.expect(":")?;
         let ty = self.tensor_type()?;
         let wrong = |s: &Syntax<'_>| Err(s.error(at, format!("these are not the elements of `{ty}`")));
-        let Some(count) = ty.element_count() else { return wrong(self) };
+        let (Some(count), Some(size)) = (ty.element_count(), ty.byte_size()) else { return wrong(self) };
         if let [(false, Token::Quoted(text), _)] = &*elements {
-            let bytes = hexadecimal(text.strip_prefix(b"0x").unwrap_or_default());
-            return match bytes.filter(|bytes| ty.byte_size().is_some_and(|size| size.0 == bytes.len() as u64))
-            {
-                Some(bytes) if ty.element != ElementType::Bool => Ok(Literal::Dense(ty, bytes)),
+            let Some(bytes) = hexadecimal(text.strip_prefix(b"0x").unwrap_or_default()) else {
+                return wrong(self);
+            };
+            let length = bytes.len() as u64;
+            let one = ty.element.bits() / 8;
+            return match ty.element {
+                // Truth values are bits.
+                ElementType::Bool if length == count.div_ceil(8) && count > 1 => {
+                    let bit = |i: u64| bytes[(i / 8) as usize] >> (i % 8) & 1;
+                    Ok(Elements { bytes: (0..count).map(bit).collect(), ty, is_splat: false })
+                }
+                ElementType::Bool if length == 1 => {
+                    Ok(Elements { bytes: vec![u8::from(bytes[0] != 0)], ty, is_splat: true })
+                }
+                ElementType::Bool => wrong(self),
+                _ if length == size.0 => Ok(Elements { ty, bytes, is_splat: false }),
+                _ if length == one && count > 1 => Ok(Elements { ty, bytes, is_splat: true }),
                 _ => wrong(self),
             };
         }
@@ -294,17 +331,12 @@ impl<'a> Syntax<'a> {
             bytes.extend_from_slice(&element);
         }
         if !listed && elements.len() == 1 {
-            // All elements have this value. Constants in this syntax were small when they were written.
-            const MOST: u64 = 1 << 20;
-            if count > MOST {
-                return Err(self.error(at, format!("`{ty}` is too large to be filled")));
-            }
-            return Ok(Literal::Dense(ty, bytes.repeat(count as usize)));
+            return Ok(Elements { ty, bytes, is_splat: true });
         }
         if count != elements.len() as u64 {
             return wrong(self);
         }
-        Ok(Literal::Dense(ty, bytes))
+        Ok(Elements { ty, bytes, is_splat: false })
     }
 
     /// The items between the brackets, with commas between them.

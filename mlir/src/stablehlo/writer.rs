@@ -596,7 +596,7 @@ fn array<T: std::fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
     if out.is_empty() { "array<i64>".to_owned() } else { format!("array<i64: {out}>") }
 }
 
-fn text(ty: &TensorType) -> String {
+pub(super) fn text(ty: &TensorType) -> String {
     let mut out = String::new();
     tensor(&mut out, ty);
     out

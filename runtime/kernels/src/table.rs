@@ -74,6 +74,7 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     (ONNX, "ThresholdedRelu", E, each::thresholded_relu),
     (ONNX, "IsInf", L, each::is_inf),
     (ONNX, "IsNaN", L, each::is_nan),
+    (ONNX, "BitCast", E, shape::view),
     (ONNX, "Cast", E, cast::cast),
     (ONNX, "CastLike", E, cast::cast),
     (MS, "Gelu", E, each::exact_gelu),

@@ -5,6 +5,7 @@ use std::ops::Range;
 use lmsc_ir::{Attr, Data, ElementType, TensorType};
 
 use super::{Cx, Why};
+use crate::stablehlo::int;
 use crate::stablehlo::known::shape_range;
 use crate::stablehlo::writer::Val;
 
@@ -127,24 +128,69 @@ pub(super) fn slice_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
 }
 
 pub(super) fn pad(cx: &mut Cx<'_>) -> Result<(), Why> {
-    if cx.text("mode") != Some(b"constant") {
-        return Err("there is a rule for its mode `constant` only".into());
-    }
     let (x, pads) = (cx.operand(0)?, cx.list(1)?);
     let axes: Vec<usize> = match cx.optional(3) {
         Some(_) => cx.list(3)?.into_iter().map(|axis| cx.axis(axis, x.rank())).collect::<Result<_, _>>()?,
         None => (0..x.rank()).collect(),
     };
-    let value = match cx.optional(2) {
-        Some(value) => cx.w.reshape(&value, &[]),
-        None => cx.scalar(0.0, x.element()),
-    };
     let mut edges = vec![(0, 0, 0); x.rank()];
     for (i, &axis) in axes.iter().enumerate() {
         edges[axis] = (pads[i], pads[axes.len() + i], 0);
     }
+    let y = match cx.text("mode").map(<[u8]>::to_vec).as_deref() {
+        None | Some(b"constant") => None,
+        Some(mode) => Some(repeated(cx, &x, &edges, mode)?),
+    };
+    if let Some(y) = y {
+        return cx.give(0, y);
+    }
+    let value = match cx.optional(2) {
+        Some(value) => cx.w.reshape(&value, &[]),
+        None => cx.scalar(0.0, x.element()),
+    };
     let y = cx.w.pad(&x, &value, &edges);
     cx.give(0, y)
+}
+
+/// The tensor with its own elements around it: mirrored (`reflect`), the last one (`edge`), or those of the other end (`wrap`).
+fn repeated(cx: &mut Cx<'_>, x: &Val, edges: &[(i64, i64, i64)], mode: &[u8]) -> Result<Val, Why> {
+    let mut y = x.clone();
+    for (axis, &(low, high, _)) in edges.iter().enumerate() {
+        let extent = y.dims()[axis];
+        let most = match mode {
+            b"reflect" => extent.saturating_sub(1),
+            b"wrap" => extent,
+            b"edge" if extent > 0 => u64::MAX,
+            _ => {
+                return Err(
+                    "there is a rule for its modes `constant`, `reflect`, `edge` and `wrap` only".into()
+                );
+            }
+        };
+        let width = |pad: i64| u64::try_from(pad).ok().filter(|&width| width <= most);
+        let (Some(low), Some(high)) = (width(low), width(high)) else {
+            return Err("it repeats more elements than there are, or cuts some".into());
+        };
+        let parts = match mode {
+            b"reflect" => [1..1 + low, extent - 1 - high..extent - 1],
+            b"wrap" => [extent - low..extent, 0..high],
+            _ => [0..1, extent - 1..extent],
+        };
+        let mut around = Vec::new();
+        for (part, width) in parts.into_iter().zip([low, high]) {
+            let mut bounds: Vec<(u64, u64, u64)> = y.dims().iter().map(|&dim| (0, dim, 1)).collect();
+            bounds[axis] = (part.start, part.end, 1);
+            let mut dims = y.dims().to_vec();
+            dims[axis] = width;
+            let part = cx.w.slice(&y, &bounds);
+            let part = if mode == b"reflect" { cx.w.reverse(&part, &[axis]) } else { part };
+            around.push(if width > 0 { Some(cx.w.broadcast(&part, &dims)) } else { None });
+        }
+        let parts: Vec<&Val> =
+            [around[0].as_ref(), Some(&y), around[1].as_ref()].into_iter().flatten().collect();
+        y = if parts.len() == 1 { y } else { cx.w.concatenate(&parts, axis) };
+    }
+    Ok(y)
 }
 
 pub(super) fn tile(cx: &mut Cx<'_>) -> Result<(), Why> {
@@ -267,6 +313,83 @@ pub(super) fn gather_elements(cx: &mut Cx<'_>) -> Result<(), Why> {
     );
     let y = cx.w.gather([&x, &places], &numbers, &vec![1; x.rank()], &ty.dims);
     cx.give(0, y)
+}
+
+/// Slices at the positions that the last dimension of the indices gives.
+pub(super) fn gather_nd(cx: &mut Cx<'_>) -> Result<(), Why> {
+    let (x, indices, ty) = (cx.operand(0)?, cx.operand(1)?, cx.ty(0)?);
+    let batch = usize::try_from(int(cx.node, "batch_dims").unwrap_or(0)).unwrap_or(usize::MAX);
+    let (&depth, before) = indices.ty.dims.split_last().ok_or("its indices are a scalar")?;
+    let (depth, before) = (depth as usize, before.len());
+    if batch > before || batch.checked_add(depth).is_none_or(|end| end > x.rank()) {
+        return Err("its indices do not fit its operand".into());
+    }
+    // Negative ones count from the end.
+    let extents: Vec<i64> = x.dims()[batch..batch + depth].iter().map(|&dim| dim as i64).collect();
+    let extents = cx.w.integers(&TensorType::new(indices.element(), [depth as u64]), &extents);
+    let extents = cx.w.broadcast_along(&extents, &[before], indices.dims());
+    let zero = cx.splat(0.0, &indices.ty);
+    let negative = cx.w.compare("LT", &indices, &zero);
+    let moved = cx.w.elementwise("add", &[&indices, &extents]);
+    let indices = cx.w.select(&negative, &moved, &indices);
+    let batches: Vec<usize> = (0..batch).collect();
+    let found: Vec<usize> = (batch..batch + depth).collect();
+    let kept: Vec<usize> = (before..ty.dims.len()).collect();
+    let numbers = format!(
+        "offset_dims = {kept:?}, collapsed_slice_dims = {found:?}, operand_batching_dims = {batches:?}, start_indices_batching_dims = {batches:?}, start_index_map = {found:?}, index_vector_dim = {before}"
+    );
+    let mut extents = x.dims().to_vec();
+    extents[..batch + depth].fill(1);
+    let y = cx.w.gather([&x, &indices], &numbers, &extents, &ty.dims);
+    cx.give(0, y)
+}
+
+/// Of each batch, the first elements along time reversed, as many as it says.
+pub(super) fn reverse_sequence(cx: &mut Cx<'_>) -> Result<(), Why> {
+    let (x, lengths) = (cx.operand(0)?, cx.operand(1)?);
+    let time = cx.axis(int(cx.node, "time_axis").unwrap_or(0), x.rank())?;
+    let batch = cx.axis(int(cx.node, "batch_axis").unwrap_or(1), x.rank())?;
+    let ty = TensorType::new(lengths.element(), x.dims());
+    let lengths = cx.w.broadcast_along(&lengths, &[batch], x.dims());
+    let counted = cx.w.iota(&ty, time);
+    let inside = cx.w.compare("LT", &counted, &lengths);
+    let last = cx.with("subtract", &lengths, 1.0);
+    let mirrored = cx.w.elementwise("subtract", &[&last, &counted]);
+    let indices = cx.w.select(&inside, &mirrored, &counted);
+    let places = places(cx, &indices, time);
+    let all: Vec<usize> = (0..x.rank()).collect();
+    let numbers =
+        format!("collapsed_slice_dims = {all:?}, start_index_map = {all:?}, index_vector_dim = {}", x.rank());
+    let y = cx.w.gather([&x, &places], &numbers, &vec![1; x.rank()], x.dims());
+    cx.give(0, y)
+}
+
+/// The largest elements along an axis, or the smallest, and their places: the first of a stable sort.
+pub(super) fn top_k(cx: &mut Cx<'_>) -> Result<(), Why> {
+    let x = cx.operand(0)?;
+    let k = cx.wanted(0).or(cx.wanted(1)).ok_or("it has no results")?;
+    let axis = cx.axis(int(cx.node, "axis").unwrap_or(-1), x.rank())?;
+    let largest = int(cx.node, "largest").unwrap_or(1) != 0;
+    let counted = cx.w.iota(&TensorType::new(ElementType::Int64, x.dims()), axis);
+    let scalar = |element: ElementType| crate::stablehlo::writer::text(&TensorType::new(element, []));
+    let (element, place) = (scalar(x.element()), scalar(ElementType::Int64));
+    let direction = if largest { "GT" } else { "LT" };
+    let attributes = format!(
+        "<{{dimension = {axis} : i64, is_stable = true}}> ({{\n    ^bb0(%a: {element}, %b: {element}, %c: {place}, %d: {place}):\n      \
+         %p = \"stablehlo.compare\"(%a, %b) <{{comparison_direction = #stablehlo<comparison_direction {direction}>}}> : ({element}, {element}) -> tensor<i1>\n      \
+         \"stablehlo.return\"(%p) : (tensor<i1>) -> ()\n    }})"
+    );
+    let types = [x.ty.clone(), counted.ty.clone()];
+    let sorted = cx.w.operation("stablehlo.sort", &[&x, &counted], &attributes, &types);
+    for (index, part) in sorted.iter().enumerate() {
+        if cx.wanted(index).is_some() {
+            let mut bounds: Vec<(u64, u64, u64)> = x.dims().iter().map(|&dim| (0, dim, 1)).collect();
+            bounds[axis] = (0, k.dims[axis], 1);
+            let part = cx.w.slice(part, &bounds);
+            cx.give(index, part)?;
+        }
+    }
+    Ok(())
 }
 
 /// The operation that combines existing and scattered elements; none if the scattered element replaces the existing one.

@@ -103,6 +103,27 @@ pub(super) fn pow(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, y)
 }
 
+/// A number that differs from itself is none.
+pub(super) fn is_nan(cx: &mut Cx<'_>) -> Result<(), Why> {
+    let x = cx.operand(0)?;
+    let y = cx.w.compare("NE", &x, &x);
+    cx.give(0, y)
+}
+
+pub(super) fn hard_sigmoid(cx: &mut Cx<'_>) -> Result<(), Why> {
+    let number = |name: &str| match cx.node.attribute(name) {
+        Some(&Attr::Float(value)) => Some(f64::from(value.0)),
+        _ => None,
+    };
+    let (alpha, beta) = (number("alpha").unwrap_or(0.2), number("beta").unwrap_or(0.5));
+    let x = cx.operand(0)?;
+    let scaled = cx.with("multiply", &x, alpha);
+    let moved = cx.with("add", &scaled, beta);
+    let raised = cx.with("maximum", &moved, 0.0);
+    let y = cx.with("minimum", &raised, 1.0);
+    cx.give(0, y)
+}
+
 pub(super) fn reciprocal(cx: &mut Cx<'_>) -> Result<(), Why> {
     let x = cx.operand(0)?;
     let one = cx.splat(1.0, &x.ty);

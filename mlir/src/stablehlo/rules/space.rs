@@ -316,6 +316,15 @@ pub(super) fn global_average_pool(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, y)
 }
 
+pub(super) fn global_max_pool(cx: &mut Cx<'_>) -> Result<(), Why> {
+    let x = cx.operand(0)?;
+    let axes: Vec<usize> = (2..x.rank()).collect();
+    let lowest = cx.w.extreme(x.element(), true);
+    let largest = cx.w.reduce("maximum", &x, &lowest, &axes);
+    let y = cx.kept(&largest, x.dims(), &axes);
+    cx.give(0, y)
+}
+
 /// dY, added at the positions of the largest elements: the second operand has indices into all of X.
 pub(super) fn max_pool_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (dy, places, ty) = (cx.operand(0)?, cx.operand(1)?, cx.ty(0)?);
