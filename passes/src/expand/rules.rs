@@ -264,11 +264,13 @@ impl Window {
     fn of(b: &Builder<'_>, axes: usize) -> Option<Window> {
         let padded = b.text("auto_pad") == Some(b"NOTSET");
         (axes > 0 && padded).then_some(())?;
+        // Pooling has no groups.
+        let group = if b.knows("group") { b.int("group")? } else { 1 };
         Some(Window {
             strides: b.repeated("strides", 1, axes)?,
             dilations: b.repeated("dilations", 1, axes)?,
             pads: b.repeated("pads", 0, 2 * axes)?,
-            group: u64::try_from(b.int("group")?).ok().filter(|&group| group > 0)?,
+            group: u64::try_from(group).ok().filter(|&group| group > 0)?,
         })
     }
 
