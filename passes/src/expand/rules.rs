@@ -673,21 +673,20 @@ fn cross_entropy_grad(b: &mut Builder<'_>) -> Option<()> {
         return None;
     }
     let beside = [&dims[..1], &[1], &dims[2..]].concat();
-    let counts = match b.has("ignore_index") {
-        false => None,
-        true => {
-            let ignored = b.int("ignore_index")?;
-            let of = b.ty(labels)?.element;
-            let ignored = match of {
-                ElementType::Int64 => ignored.to_le_bytes().to_vec(),
-                ElementType::Int32 => i32::try_from(ignored).ok()?.to_le_bytes().to_vec(),
-                _ => return None,
-            };
-            let ignored = b.constant(TensorType::new(of, []), ignored);
-            let equal = b.binary("Equal", labels, ignored)?;
-            let counts = b.unary("Not", equal)?;
-            Some(b.cast(counts, ElementType::Float)?)
-        }
+    let counts = if b.has("ignore_index") {
+        let ignored = b.int("ignore_index")?;
+        let of = b.ty(labels)?.element;
+        let ignored = match of {
+            ElementType::Int64 => ignored.to_le_bytes().to_vec(),
+            ElementType::Int32 => i32::try_from(ignored).ok()?.to_le_bytes().to_vec(),
+            _ => return None,
+        };
+        let ignored = b.constant(TensorType::new(of, []), ignored);
+        let equal = b.binary("Equal", labels, ignored)?;
+        let counts = b.unary("Not", equal)?;
+        Some(b.cast(counts, ElementType::Float)?)
+    } else {
+        None
     };
     let factor = match b.text("reduction")? {
         b"mean" => match counts {
