@@ -1,4 +1,4 @@
-//! Contracts of operators: versions, operands, results, and attributes with their defaults. [`table`] has one row per operator.
+//! Contracts of operators: versions, operands, results, and attributes with their defaults, one row of `contract/table.rs` each.
 //!
 //! The readers of a node take a default from here: [`Graph::attribute`](crate::Graph::attribute) and [`Op::attribute`] return the
 //! value of an attribute where it is given, or else its default.

@@ -70,7 +70,7 @@ const fn step(name: &'static str, needs: Needs, run: fn(&mut Job<'_>) -> bool) -
 }
 
 /// The steps, the fastest failures first. `.github/workflows/ci.yml` lists the first [`GATE`], which `cargo xtask tidy` checks.
-pub(crate) const STEPS: [Step; 32] = [
+pub(crate) const STEPS: [Step; 33] = [
     step("fmt", Needs::Nothing, |job| job.cargo(&["fmt", "--all", "--check"], &[])),
     step("tidy", Needs::Nothing, tidy),
     step("clippy", Needs::Folder, clippy),
@@ -108,6 +108,7 @@ pub(crate) const STEPS: [Step; 32] = [
     step("python-thorough", Needs::Folder, |job| job.script("check-python-thorough", &[])),
     step("advisories", Needs::Nothing, |job| cargo_deny(job, &["advisories"])),
     step("reproducible", Needs::Nothing, |job| job.script("check-reproducible", &[])),
+    step("recipe", Needs::Nothing, |job| job.script("check-recipe", &[])),
     // It builds in a folder of its own.
     step("fuzz", Needs::Nothing, |job| job.script("fuzz", &[])),
 ];

@@ -6,10 +6,8 @@ use super::{Answer, Cx, Refusal, one};
 
 /// The element type that an attribute of some operators names, which may be 0 for none.
 fn named(cx: &Cx<'_>) -> Result<Option<ElementType>, Refusal> {
-    match cx.knows("output_dtype") && cx.int("output_dtype")? != 0 {
-        true => cx.element("output_dtype"),
-        false => Ok(None),
-    }
+    let is_named = cx.knows("output_dtype") && cx.int("output_dtype")? != 0;
+    if is_named { cx.element("output_dtype") } else { Ok(None) }
 }
 
 /// `QuantizeLinear(x, scale, zero)`: elements of the zero point's type.

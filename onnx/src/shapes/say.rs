@@ -73,10 +73,8 @@ impl Cx<'_> {
 
     /// The same for a tensor of this rank, named `of` in messages.
     pub(super) fn axis_of(&self, rank: usize, of: &dyn Display) -> Result<usize, Refusal> {
-        let source = || match self.says("axis") {
-            true => "attribute `axis`".to_owned(),
-            false => "attribute `axis`, by default,".to_owned(),
-        };
+        let default = if self.says("axis") { "" } else { ", by default," };
+        let source = || format!("attribute `axis`{default}");
         axis(self.int("axis")?, rank, of, source)
     }
 

@@ -92,6 +92,11 @@ impl<'g> Builder<'g> {
         self.graph.attribute(self.node(), name)
     }
 
+    /// Whether the operator has an attribute of this name: a rule that several operators share may only read those that it has.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.node().op.contract().is_some_and(|contract| contract.knows(name))
+    }
+
     pub(super) fn texts(&self, name: &str) -> Option<Vec<&[u8]>> {
         match self.attribute(name) {
             Some(Attr::Strings(list)) => Some(list.iter().map(|text| &text[..]).collect()),

@@ -264,11 +264,13 @@ impl Window {
     fn of(b: &Builder<'_>, axes: usize) -> Option<Window> {
         let padded = b.text("auto_pad") == Some(b"NOTSET");
         (axes > 0 && padded).then_some(())?;
+        // Pooling has no groups.
+        let group = if b.knows("group") { b.int("group")? } else { 1 };
         Some(Window {
             strides: b.repeated("strides", 1, axes)?,
             dilations: b.repeated("dilations", 1, axes)?,
             pads: b.repeated("pads", 0, 2 * axes)?,
-            group: u64::try_from(b.int("group")?).ok().filter(|&group| group > 0)?,
+            group: u64::try_from(group).ok().filter(|&group| group > 0)?,
         })
     }
 
@@ -671,21 +673,20 @@ fn cross_entropy_grad(b: &mut Builder<'_>) -> Option<()> {
         return None;
     }
     let beside = [&dims[..1], &[1], &dims[2..]].concat();
-    let counts = match b.has("ignore_index") {
-        false => None,
-        true => {
-            let ignored = b.int("ignore_index")?;
-            let of = b.ty(labels)?.element;
-            let ignored = match of {
-                ElementType::Int64 => ignored.to_le_bytes().to_vec(),
-                ElementType::Int32 => i32::try_from(ignored).ok()?.to_le_bytes().to_vec(),
-                _ => return None,
-            };
-            let ignored = b.constant(TensorType::new(of, []), ignored);
-            let equal = b.binary("Equal", labels, ignored)?;
-            let counts = b.unary("Not", equal)?;
-            Some(b.cast(counts, ElementType::Float)?)
-        }
+    let counts = if b.has("ignore_index") {
+        let ignored = b.int("ignore_index")?;
+        let of = b.ty(labels)?.element;
+        let ignored = match of {
+            ElementType::Int64 => ignored.to_le_bytes().to_vec(),
+            ElementType::Int32 => i32::try_from(ignored).ok()?.to_le_bytes().to_vec(),
+            _ => return None,
+        };
+        let ignored = b.constant(TensorType::new(of, []), ignored);
+        let equal = b.binary("Equal", labels, ignored)?;
+        let counts = b.unary("Not", equal)?;
+        Some(b.cast(counts, ElementType::Float)?)
+    } else {
+        None
     };
     let factor = match b.text("reduction")? {
         b"mean" => match counts {

@@ -72,24 +72,26 @@ pub(super) fn keep(spec: &Spec<'_>, results: &str, op: &str, operands: &[Tensor]
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = kept.get_or_insert_default();
     let tensors = || operands.iter().filter(|tensor| !tensor.ty.is_empty());
-    if kernels.is_subset(&kept.kernels) || tensors().any(|t| t.bytes.len() > LARGEST || t.ty.contains('(')) {
+    // The node has the name of its first kernel that no other node has, so that another operator changes no names.
+    let Some(first) = kernels.difference(&kept.kernels).next() else { return };
+    let node: String = first.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
+    if tensors().any(|t| t.bytes.len() > LARGEST || t.ty.contains('(')) {
         return;
     }
-    let number = kept.nodes.len();
     let is_input = |tensor: &Tensor| tensor.ty.contains("float[") && tensor.bytes.len() > SMALL;
     let mut initializers = Vec::new();
     for (i, tensor) in operands.iter().enumerate().filter(|(_, t)| !t.ty.is_empty() && !is_input(t)) {
         let Some(values) = values(&tensor.ty, &tensor.bytes) else { return };
-        initializers.push(format!("   {} n{number}o{i} = {{{values}}}", tensor.ty));
+        initializers.push(format!("   {} {node}_o{i} = {{{values}}}", tensor.ty));
     }
     let name = |(i, tensor): (usize, &Tensor)| {
-        if tensor.ty.is_empty() { "_".to_owned() } else { format!("n{number}o{i}") }
+        if tensor.ty.is_empty() { "_".to_owned() } else { format!("{node}_o{i}") }
     };
     let names: Vec<String> = operands.iter().enumerate().map(name).collect();
     let results: Vec<String> = results
         .split(", ")
         .map(|result| match result.rsplit_once(' ') {
-            Some((ty, name)) => format!("{ty} n{number}{name}"),
+            Some((ty, name)) => format!("{ty} {node}_{name}"),
             None => result.to_owned(),
         })
         .collect();
@@ -97,7 +99,7 @@ pub(super) fn keep(spec: &Spec<'_>, results: &str, op: &str, operands: &[Tensor]
     kept.inputs.extend(inputs.map(|(tensor, name)| format!("{} {name}", tensor.ty)));
     kept.outputs.extend(results.iter().filter(|result| result.contains(' ')).cloned());
     kept.initializers.extend(initializers);
-    kept.nodes.push(format!("   [n{number}] {} = {op}({})", results.join(", "), names.join(", ")));
+    kept.nodes.push(format!("   [{node}] {} = {op}({})", results.join(", "), names.join(", ")));
     kept.kernels.extend(kernels);
 }
 
@@ -105,8 +107,9 @@ pub(super) fn keep(spec: &Spec<'_>, results: &str, op: &str, operands: &[Tensor]
 pub(crate) fn graph() -> (String, BTreeSet<String>) {
     let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
     let mut text = String::new();
-    let (inputs, outputs) = (kept.inputs.join(", "), kept.outputs.join(", "));
-    _ = writeln!(text, "operators ({inputs}) => ({outputs})");
+    // A line for each, so that another operator adds lines alone.
+    let (inputs, outputs) = (kept.inputs.join(",\n   "), kept.outputs.join(",\n   "));
+    _ = writeln!(text, "operators (\n   {inputs}\n) => (\n   {outputs}\n)");
     _ = writeln!(text, "<\n{}\n>\n{{\n{}\n}}", kept.initializers.join(",\n"), kept.nodes.join("\n"));
     (text, kept.kernels)
 }

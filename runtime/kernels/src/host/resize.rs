@@ -60,9 +60,10 @@ impl Coordinates {
     ) -> Result<Coordinates, SpecError> {
         let is_old = is_old(spec);
         // Before version 11 the nearest element was the previous one, or the next one when elements were dropped.
-        let (transformation, rounding) = match is_old {
-            true => ("asymmetric".to_owned(), "by_scale".to_owned()),
-            false => (spec.string("coordinate_transformation_mode")?, spec.string("nearest_mode")?),
+        let (transformation, rounding) = if is_old {
+            ("asymmetric".to_owned(), "by_scale".to_owned())
+        } else {
+            (spec.string("coordinate_transformation_mode")?, spec.string("nearest_mode")?)
         };
         if !is_old && spec.int("antialias")? != 0 {
             return refuse("attribute `antialias` is not supported");
