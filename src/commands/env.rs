@@ -6,11 +6,12 @@ use std::path::Path;
 use lmsc_papers::env::{ActionKind, Env, State};
 use lmsc_passes::PassCx;
 use lmsc_plan::planners::trace::{self, Operation};
-use lmsc_plan::planners::{Granularity, Request};
+use lmsc_plan::planners::{DoesNotFit, Granularity, Request};
 use lmsc_plan::saved::schedule;
+use lmsc_plan::{Reach, Smallest};
 use serde::{Deserialize, Serialize};
 
-use super::plan::{Task, does_not_fit, scheduler};
+use super::plan::{Task, scheduler, too_much};
 use crate::cli::args::EnvArgs;
 use crate::files::write_atomically;
 use crate::planner::PlannerCall;
@@ -72,6 +73,15 @@ struct Answer {
 #[derive(Serialize)]
 struct Complaint {
     error: String,
+}
+
+/// The error of an environment whose limit is too low.
+fn does_not_fit(task: &Task, refused: &DoesNotFit) -> Error {
+    let mut refusal = too_much(task, refused);
+    let bytes = refusal.needed.unwrap_or_default();
+    refusal.smallest.push(Smallest { bytes, reach: Reach::Tried });
+    let help = format!("give --budget {}, the least with which everything can be swapped", bytes.0);
+    refusal.with_help(help).into()
 }
 
 /// Answers JSON lines until the input ends; with `--trace`, writes the trace.

@@ -17,7 +17,7 @@ use lmsc_plan::problem::{Duplex, Link, Problem};
 use lmsc_plan::saved::{Durations, Saved, schedule};
 use lmsc_plan::schedule::{Noise, Replay};
 use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
-use lmsc_plan::{Cause, Needs, Reach, Refusal, Smallest, order};
+use lmsc_plan::{Cause, Needs, Reach, Refusal, order};
 use serde::Serialize;
 
 use super::learning::{self, Listener, weights};
@@ -576,17 +576,8 @@ fn refusal(planner: &Planner, task: &Task, why: &Unplanned) -> Result<Refusal, S
     }
 }
 
-/// The error of an environment whose limit is too low.
-pub(crate) fn does_not_fit(task: &Task, refused: &DoesNotFit) -> Error {
-    let mut refusal = too_much(task, refused);
-    let bytes = refusal.needed.unwrap_or_default();
-    refusal.smallest.push(Smallest { bytes, reach: Reach::Tried });
-    let help = format!("give --budget {}, the least with which everything can be swapped", bytes.0);
-    refusal.with_help(help).into()
-}
-
 /// The refusal of a task because one operator needs more than the budget.
-fn too_much(task: &Task, refused: &DoesNotFit) -> Refusal {
+pub(crate) fn too_much(task: &Task, refused: &DoesNotFit) -> Refusal {
     let subject = task.op(refused.tick);
     let cause = Cause::Operator(Box::new(Needs { subject, parts: None }));
     let refusal = Refusal::new(cause, Bytes(refused.budget), Some(Bytes(refused.needed)));
