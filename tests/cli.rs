@@ -397,8 +397,6 @@ fn fit() {
     check("fit", &format!("{mlp} --gpu rtx4090,t4 --budget 300KiB"), 0);
     check("fit-batches", &format!("{mlp} --gpu t4 --budget 300KiB --dim batch --batch 8,512,4096 --json"), 0);
     check("fit-nothing", &format!("{mlp} --gpu t4 --budget 10KiB"), 1);
-    check("fit-ranks", &format!("{mlp} --gpu t4 --budget 300KiB --batch 512 --ranks 8,64"), 0);
-    check("fit-ranks-of-one", &format!("{mlp} --ranks 8,1"), 2);
     check("fit-fixed-sizes", &format!("fit {CNN_STEP}"), 0);
     check("fit-text-form", &format!("fit {FOUR_LAYERS} --gpu h100-sxm --budget 30MiB"), 0);
     check("fit-inference", "fit testdata/models/tiny_mlp/forward.onnx --gpu 4090 --batch 8", 0);

@@ -166,10 +166,7 @@ fn damage(proof: &mut Proof, u: &mut Rng, ops: usize) {
     let place = |place: &mut StepPlace| *place = another;
     let (facts, which) = match proof {
         Proof::Paper { at } => return at.iter_mut().for_each(place),
-        Proof::Chain { ticks } => {
-            let index = u.below(ticks.len() + 1);
-            return ticks.insert(index, u.below(ops + 1) as u32);
-        }
+        Proof::Chain { ticks } => return ticks.push(u.below(ops + 1) as u32),
         Proof::Prices { memory, out, back } => {
             let prices = [memory, out, back].into_iter().nth(u.below(3)).expect("one of three");
             if prices.is_empty() || u.chance(10) {

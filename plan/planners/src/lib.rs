@@ -120,10 +120,10 @@ impl Planner {
     }
 
     fn plan_with(&self, request: &Request, parameters: &Parameters) -> Result<Plan, DoesNotFit> {
-        match request.problem.has_lanes() {
-            false => (self.run)(request, parameters),
-            true => lanes::plan(request, self.glance.is_some(), |request| (self.run)(request, parameters)),
+        if !request.problem.has_lanes() {
+            return (self.run)(request, parameters);
         }
+        lanes::plan(request, self.glance.is_some(), |request| (self.run)(request, parameters))
     }
 
     /// The planner with these parameters.

@@ -33,10 +33,7 @@ impl Absences {
             let tensor = schedule.pieces[piece].tensor;
             let facts = problem.tensors[tensor];
             let uses = uses.of(tensor);
-            let next = match problem.has_lanes() {
-                true => used[tensor],
-                false => uses.partition_point(|&u| u < tick),
-            };
+            let next = if problem.has_lanes() { used[tensor] } else { uses.partition_point(|&u| u < tick) };
             let until = uses.get(next).copied().unwrap_or(problem.ticks());
             let before =
                 if first_copy && facts.given && facts.kept { uses.last() } else { uses[..next].last() };
