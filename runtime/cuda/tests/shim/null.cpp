@@ -382,9 +382,11 @@ API int cublasGemmEx(Blas* handle, int, int, int m, int n, int k, const void*, c
 }
 
 // cuDNN.
+namespace {
 struct Dnn {
     Stream* stream;
 };
+}  // namespace
 API int cudnnCreate(Dnn** handle) {
     say("dnn %s", own_path());
     return *handle = new Dnn{}, 0;
