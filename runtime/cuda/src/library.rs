@@ -1,10 +1,11 @@
 //! Locates the libraries of CUDA, and their functions.
 //!
-//! A library is searched in the folders that the user names, in the loader's own places, in the usual folders and among Python's
-//! packages. Its functions are looked up in the handle that was opened, never by name in the process: another copy of the same
-//! library may be in the loader's places, and one process must not mix two. A library stays open until the process ends.
+//! A library that the process has loaded under its name is taken, such as the one that PyTorch uses: one process must not mix two
+//! copies, since parts of them are found by name. Otherwise it is searched in the folders that the user names, in the loader's own
+//! places, in the usual folders and among Python's packages. Its functions are looked up in the handle that was opened, never by
+//! name in the process. A library stays open until the process ends.
 
-use std::ffi::{CString, OsStr, c_void};
+use std::ffi::{CString, OsStr, c_int, c_void};
 use std::mem::ManuallyDrop;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -113,16 +114,28 @@ pub(super) struct Opened(ManuallyDrop<Library>);
 
 impl Opened {
     fn open(path: &OsStr) -> Option<Opened> {
+        Opened::open_with(path, 0)
+    }
+
+    fn open_with(path: &OsStr, flags: c_int) -> Option<Opened> {
         // SAFETY: opening runs the initializers of a library that is the vendor's, or is in a folder that the user named.
-        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
+        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | flags) };
         library.ok().map(|library| Opened(ManuallyDrop::new(library)))
     }
 
-    /// The first library found under one of these names.
+    /// The library that the process has loaded under this name.
+    fn loaded(name: &str) -> Option<Opened> {
+        Opened::open_with(OsStr::new(name), libc::RTLD_NOLOAD)
+    }
+
+    /// The first library found under one of these names: a loaded one, if there is any.
     ///
     /// # Errors
     /// [`Missing`], with the folders that were searched.
     pub(super) fn find(names: &[&str]) -> Result<Opened, Missing> {
+        if let Some(loaded) = names.iter().find_map(|name| Opened::loaded(name)) {
+            return Ok(loaded);
+        }
         let [given, usual] = folders_searched();
         let by_loader = || names.iter().find_map(|name| Opened::open(OsStr::new(name)));
         let opened = Opened::in_folders(names, &given).or_else(by_loader);
@@ -229,6 +242,15 @@ pub struct LibraryFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_library_that_the_process_has_loaded_is_taken() {
+        let loaded = Opened::loaded("libc.so.6").expect("this process has a C library");
+        let found = Opened::find(&["libc.so.6"]).unwrap();
+        assert_eq!(loaded.path_of("malloc"), found.path_of("malloc"));
+        // It is there, but nothing has loaded it.
+        assert!(Opened::loaded("libresolv.so.2").is_none());
+    }
 
     #[test]
     fn a_missing_library_is_named_with_the_places_searched() {
