@@ -108,6 +108,8 @@ pub enum Code {
     OwnKernels,
     /// A checkpoint has no digests.
     OldCheckpoint,
+    /// Convolutions run by other engines than the file states.
+    OtherEngines,
     /// lmsc is at fault.
     Bug,
 }
@@ -244,7 +246,8 @@ since the last checkpoint is lost; files that were written before are whole.
 
 What to do:
 - Run again from the last checkpoint: --resume.
-- If it fails again at the same step, report it with the model.
+- If it fails again at the same step, run with --synchronous, which names the kernel and the node, and report it with the
+  model.
 "},
     Explained { code: Code::Stopped, number: "LMS0112", title: "a run stopped at what it was to stop at", text: "\
 The run was asked to stop where a value is no number, or infinite, and it has found one.
@@ -506,6 +509,16 @@ model, would not be noticed.
 
 What to do:
 - Nothing; the next --save writes digests.
+"},
+    Explained { code: Code::OtherEngines, number: "LMS0410", title: "a warning: convolutions run by other engines than planned", text: "\
+The file states the version of cuDNN and the engine of each convolution for which it was planned. This GPU's library
+has another version, or the call another precision, so that some convolutions run by other engines. Each is right;
+the last bits of results may differ from those of other runs of the plan, and the step may be slower.
+
+    lmsc: warning[LMS0410]: 3 of 92 convolutions run by other engines than planned: cuDNN 9.26.0 in place of 9.19.0
+
+What to do:
+- Plan on this machine, with --target auto and the --precision of the run, or install the version of the plan.
 "},
     Explained { code: Code::Bug, number: "LMS0901", title: "lmsc is at fault", text: "\
 A planner or a pass broke a rule, and a check of lmsc found it. Nothing was written, or the message says what.

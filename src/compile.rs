@@ -279,7 +279,8 @@ impl<'a> Compilation<'a> {
                 let hash = hash(graph);
                 let emit = |output| {
                     let pages = pages_of(ran);
-                    let says = emit::Says::of(graph, cx, (after.peak(), pages), &hash, self.nothing_planned);
+                    let precision = (!self.nothing_planned).then_some(job.planning.machine.precision);
+                    let says = emit::Says::of(graph, cx, (after.peak(), pages), &hash, precision);
                     Emitted::new(job, model, graph, changed, dims, says, output)
                 };
                 let emitted = job.output.as_deref().map(emit);

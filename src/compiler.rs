@@ -196,7 +196,8 @@ impl Compiled {
         let [original, result] = &self.graphs;
         let peak = self.cx.memory(result).peak();
         let memory = (peak, self.pages);
-        let says = Says::of(result, &self.cx, memory, &self.report.hash, job.planning.plans_nothing());
+        let precision = (!job.planning.plans_nothing()).then_some(job.planning.machine.precision);
+        let says = Says::of(result, &self.cx, memory, &self.report.hash, precision);
         let Source { model, dims, changed, .. } = source;
         let emitted = Emitted::new(job, model.clone(), result, *changed, dims, says, path)?;
         emitted.write(path)?;

@@ -1,23 +1,24 @@
 //! The context of the passes for one call: the machine, the budgets, the planner.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use lmsc_cuda as cuda;
+use lmsc_cuda::{self as cuda, Precision};
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{GivenPlan, PassCx, Pipeline, TFLMS, bridge, question};
+use lmsc_passes::{GivenPlan, PassCx, Pipeline, TFLMS, Workspaces, bridge, question};
 use lmsc_plan::planners::planner;
 use lmsc_plan::target::Kernels;
 use lmsc_plan::{Bridge, Floors, service};
 
 use crate::budget::{Budget, Goal, smallest_budget};
 use crate::job::{Look, Machine, Planning};
-use crate::{Code, DEFAULT_PLANNER, Error, look, planner as planners, targets};
+use crate::{Code, DEFAULT_PLANNER, Error, device, look, planner as planners, targets};
 
 /// The options of the passes that describe the machine: target and profile.
 pub(crate) fn machine(machine: &Machine) -> Result<PassCx, Error> {
     let target = machine.target.as_deref().map(targets::named_target).transpose()?;
     let profile = targets::read_profile(machine.profile.as_deref())?;
-    Ok(of_machine(PassCx { target, profile, ..PassCx::default() }))
+    Ok(of_machine(PassCx { target, profile, ..PassCx::default() }, machine.precision))
 }
 
 /// These options of the passes, on the machine of the call.
@@ -26,16 +27,25 @@ pub(crate) fn on_machine(cx: PassCx, on: &Machine) -> Result<PassCx, Error> {
     Ok(PassCx { target, profile, workspaces, least_workspaces, ..cx })
 }
 
-/// The same options, with the workspaces of the target's kernels.
-pub(crate) fn of_machine(cx: PassCx) -> PassCx {
-    match cx.target().kernels {
+/// The same options, with the workspaces of the target's kernels, and on a GPU of the engines that convolve.
+pub(crate) fn of_machine(cx: PassCx, precision: Precision) -> PassCx {
+    let target = cx.target();
+    match target.kernels {
         Kernels::None => cx,
-        Kernels::Host => PassCx { workspaces: Some(lmsc_runtime::workspaces), least_workspaces: None, ..cx },
-        Kernels::Cuda => PassCx {
-            workspaces: Some(cuda::workspaces),
-            least_workspaces: Some(cuda::least_workspaces),
+        Kernels::Host => PassCx {
+            workspaces: Some(Workspaces::new(lmsc_runtime::workspaces)),
+            least_workspaces: None,
             ..cx
         },
+        Kernels::Cuda => {
+            let engines = device::engines_of(target.card.as_deref(), precision);
+            let least = Arc::clone(&engines);
+            PassCx {
+                workspaces: Some(Workspaces::new(move |graph| engines.workspaces(graph))),
+                least_workspaces: Some(Workspaces::new(move |graph| least.least_workspaces(graph))),
+                ..cx
+            }
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! The target `auto`: a GPU of this machine, with its own facts and a measured link.
 
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use lmsc_cuda::{Facts, OpenError};
+use lmsc_cuda::engines::{Card, Engines};
+use lmsc_cuda::{Facts, OpenError, Precision};
 use lmsc_ir::Bytes;
 use lmsc_plan::Target;
 use lmsc_plan::problem::Duplex;
@@ -12,6 +14,35 @@ use crate::error::note;
 use crate::job::Device;
 use crate::link::{LEAST, MOST, link_of};
 use crate::{Code, Error};
+
+/// The card of a target that is a GPU of this machine, in front of its number.
+const CARD: &str = "cuda:";
+
+/// The engines that convolve on the device, known once for all steps of this process; none of a device that is not there.
+pub(crate) fn engines(device: Device) -> Arc<Engines> {
+    match device {
+        Device::Cuda { ordinal, precision, own_kernels: false, .. } => {
+            engines_of(Some(&format!("{CARD}{ordinal}")), precision)
+        }
+        Device::Host | Device::Cuda { .. } => engines_of(None, Precision::F32),
+    }
+}
+
+/// The engines of a target's card, in this precision.
+pub(crate) fn engines_of(card: Option<&str>, precision: Precision) -> Arc<Engines> {
+    type Key = (Option<String>, &'static str);
+    static KNOWN: LazyLock<Mutex<BTreeMap<Key, Arc<Engines>>>> = LazyLock::new(Mutex::default);
+    let make = || match card.map(|card| (card, card.strip_prefix(CARD).map(str::parse))) {
+        Some((_, Some(Ok(ordinal)))) => {
+            Engines::of_ordinal(ordinal, precision).unwrap_or_else(|_| Engines::none())
+        }
+        Some((name, _)) => Engines::of_card(Card::named(name).cloned(), precision),
+        None => Engines::none(),
+    };
+    let key = (card.map(str::to_owned), Precision::NAMES[precision as usize]);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(known.entry(key).or_insert_with(|| Arc::new(make())))
+}
 
 /// The name of the target for this machine's GPU.
 pub(crate) const AUTO: &str = "auto";
@@ -70,7 +101,7 @@ pub(crate) fn target(ordinal: u32) -> Result<Target, Error> {
         )
         .with_help("give a target by its name; `lmsc targets` lists them")
     })?;
-    let target = described(&facts, link);
+    let target = described(ordinal, &facts, link);
     note(found(&facts, &target));
     known.push((ordinal, target.clone()));
     Ok(target)
@@ -110,7 +141,7 @@ fn no_gpu(error: &OpenError) -> Error {
     Error::new(Code::Missing, format!("there is no GPU to ask: {error}")).with_help(help)
 }
 
-fn described(facts: &Facts, link: lmsc_plan::target::TargetLink) -> Target {
+fn described(ordinal: u32, facts: &Facts, link: lmsc_plan::target::TargetLink) -> Target {
     let cuda = CudaFacts {
         name: facts.name.clone(),
         capability: facts.capability,
@@ -123,6 +154,7 @@ fn described(facts: &Facts, link: lmsc_plan::target::TargetLink) -> Target {
         name: facts.name.clone(),
         description: "a GPU of this machine, its link as measured".to_owned(),
         kernels: Kernels::Cuda,
+        card: Some(format!("{CARD}{ordinal}")),
         device_bytes: Bytes(facts.memory[0].max(1)),
         host_bytes: available_on_host(),
         alignment_bytes: Bytes(256),

@@ -5,16 +5,19 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use lmsc_cuda::Precision;
+use lmsc_cuda::engines::StepEngines;
 use lmsc_ir::{Bytes, Graph, NodeId, PrintOptions};
 use lmsc_onnx::file::{Opened, encode_to};
 use lmsc_onnx::proto::ModelProto;
 use lmsc_onnx::{Dims, Model, key};
 use lmsc_passes::PassCx;
+use lmsc_plan::target::Kernels;
 
 use crate::external::{FileCopy, relocate};
 use crate::files::write_atomically;
 use crate::job::{Emit, Form, Job};
-use crate::{Code, Error};
+use crate::{Code, Error, device};
 
 /// The content of an output file.
 pub(crate) enum Emitted {
@@ -159,24 +162,32 @@ pub(crate) struct Says<'a> {
     pub(crate) pages: Option<Bytes>,
     /// The machine for which it is planned.
     pub(crate) target: Option<String>,
+    /// The engines of its convolutions, if it is planned for a GPU whose engines are known.
+    pub(crate) engines: Option<StepEngines>,
 }
 
 impl<'a> Says<'a> {
-    /// The facts of the compiled graph, with its peak, the bytes of a page and the hash of its plan.
+    /// The facts of the compiled graph, with its peak, the bytes of a page and the hash of its plan; and, if it is planned, the
+    /// precision of its convolutions.
     pub(crate) fn of(
         graph: &Graph,
         cx: &PassCx,
         (peak, pages): (Bytes, Option<Bytes>),
         hash: &'a str,
-        nothing_planned: bool,
+        precision: Option<Precision>,
     ) -> Says<'a> {
+        let target = precision.map(|precision| (cx.target(), precision));
         Says {
             peak,
             hash,
             workspaces: workspaces(graph, cx.workspace(graph)),
             budget: cx.whole_budget(),
             pages,
-            target: (!nothing_planned).then(|| cx.target().name),
+            engines: target.as_ref().and_then(|(target, precision)| {
+                let card = target.card.as_deref().filter(|_| target.kernels == Kernels::Cuda);
+                device::engines_of(Some(card?), *precision).of_step(graph)
+            }),
+            target: target.map(|(target, _)| target.name),
         }
     }
 }
@@ -209,6 +220,10 @@ fn metadata(job: &Job, dims: &Dims, says: Says<'_>) -> BTreeMap<String, String> 
     }
     if let Some(target) = says.target {
         say(key::TARGET, target);
+    }
+    if let Some(StepEngines { version, precision, by_node }) = says.engines {
+        let engines = serde_json::json!({ "cudnn": version, "precision": precision, "engines": by_node });
+        say(key::ENGINES, engines.to_string());
     }
     if let Some(workspaces) = says.workspaces {
         say(key::WORKSPACES, workspaces);

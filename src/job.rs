@@ -63,6 +63,8 @@ pub struct Machine {
     pub profile: Option<PathBuf>,
     /// Host memory for swapped tensors.
     pub host_budget: Option<Budget>,
+    /// The precision to which products and convolutions may round their operands on a GPU.
+    pub precision: Precision,
 }
 
 /// The planner, how much it searches, and how the plan keeps within the memory.
@@ -269,6 +271,14 @@ pub enum Device {
 }
 
 impl Device {
+    /// The precision to which products and convolutions may round their operands.
+    pub(crate) fn precision(&self) -> Precision {
+        match self {
+            Device::Host => Precision::F32,
+            Device::Cuda { precision, .. } => *precision,
+        }
+    }
+
     /// The GPU of this number.
     pub(crate) fn cuda(ordinal: u32) -> Device {
         Device::Cuda { ordinal, graph: false, precision: Precision::F32, own_kernels: false }

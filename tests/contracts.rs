@@ -10,6 +10,8 @@ use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 
+use lmsc_cuda::Precision;
+use lmsc_cuda::engines::{Card, Engines};
 use lmsc_ir::{Bytes, Graph, NodeId, Storages, Type, ValueId};
 use lmsc_kernels::{Io, Kernel, Spec, StepContext};
 use lmsc_onnx::proto::ModelProto;
@@ -443,8 +445,9 @@ fn look(graph: &Graph) {
         let costs = Costs::of(graph, Target::built_in(target).unwrap(), None);
         _ = (costs.total_nanos(), costs.coverage());
     }
-    _ = (lmsc_runtime::workspaces(graph), lmsc_cuda::workspaces(graph));
-    _ = (lmsc_cuda::least_workspaces(graph), lmsc_cuda::constants(graph));
+    let engines = Engines::recorded(Card::named("h100").cloned(), Precision::Tf32);
+    _ = (lmsc_runtime::workspaces(graph), engines.workspaces(graph));
+    _ = (engines.least_workspaces(graph), lmsc_cuda::constants(graph));
 }
 
 /// The case with other extents in place of each, of each two, and of each number of a constant or an attribute.

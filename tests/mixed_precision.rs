@@ -7,10 +7,12 @@ use std::path::Path;
 use crate::kernels::{Recording, feed, floats, load, read, set};
 use crate::support::interpreter::Interpreter;
 use crate::support::models::MODELS;
+use lmsc_cuda::Precision;
+use lmsc_cuda::engines::{Card, Engines};
 use lmsc_ir::rng::Source;
 use lmsc_ir::{ElementType, Graph, ValueId};
 use lmsc_kernels::StepContext;
-use lmsc_passes::{PassCx, Pipeline};
+use lmsc_passes::{PassCx, Pipeline, Workspaces};
 use lmsc_testing::{Rng, Size, training_graph};
 
 /// The graph after the pass.
@@ -166,8 +168,14 @@ fn peaks_are_about_six_tenths() {
             }
             let mut graph = lmsc_onnx::import(&model_file, &bound).unwrap_or_else(|e| panic!("{model}: {e}"));
             lmsc_onnx::settle(&mut graph, &lmsc_onnx::Stated::of(&model_file).unwrap()).unwrap();
-            let workspaces =
-                if target.name == "host" { lmsc_runtime::workspaces } else { lmsc_cuda::workspaces };
+            let card = target.card.as_deref().and_then(Card::named).cloned();
+            let workspaces = if target.name == "host" {
+                Workspaces::new(lmsc_runtime::workspaces)
+            } else {
+                Workspaces::new(move |graph| {
+                    Engines::recorded(card.clone(), Precision::F32).workspaces(graph)
+                })
+            };
             let cx =
                 PassCx { target: Some(target.clone()), workspaces: Some(workspaces), ..PassCx::default() };
             let (before, after) = (cx.memory(&graph).peak(), cx.memory(&mixed(graph.clone())).peak());

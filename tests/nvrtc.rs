@@ -8,7 +8,8 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use lmsc_cuda::{fused, workspaces};
+use lmsc_cuda::engines::Engines;
+use lmsc_cuda::fused;
 use lmsc_ir::program::Checked;
 use lmsc_passes::{Lowering, lower};
 use nvrtc::compiler;
@@ -23,7 +24,7 @@ fn fused_kernels_of_models_compile() {
         .iter()
         .filter_map(|path| {
             let graph = load(path);
-            let needed = workspaces(&graph);
+            let needed = Engines::none().workspaces(&graph);
             let workspace = |node| needed.get(&node).copied().unwrap_or_default();
             let program = lower(&graph, &Lowering { arena: None, workspace: &workspace }).unwrap();
             fused(&Checked::new(program).unwrap()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))

@@ -81,6 +81,8 @@ pub mod key {
     pub const BUDGET: &str = "ai.lmsc.budget";
     /// On the model: the size of a page in bytes, if the budget is met by memory mapped in pages.
     pub const PAGES: &str = "ai.lmsc.pages";
+    /// On the model: the version of cuDNN and the engines by node for which it was planned, as JSON.
+    pub const ENGINES: &str = "ai.lmsc.engines";
     /// On the model: the name of the target for which it was planned.
     pub const TARGET: &str = "ai.lmsc.target";
     /// On the model: the workspaces of nodes in bytes, if they have no addresses, as a JSON object by the names of their first

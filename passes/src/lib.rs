@@ -124,8 +124,27 @@ pub fn pass_named(name: &str) -> Option<&'static dyn Pass> {
     REGISTRY.iter().copied().find(|pass| pass.name() == name)
 }
 
-/// The bytes that nodes of a graph need while they run, besides their values.
-pub type Workspaces = fn(&Graph) -> BTreeMap<NodeId, Bytes>;
+/// Computes the bytes that nodes of a graph need while they run, besides their values.
+#[derive(Clone)]
+pub struct Workspaces(Arc<dyn Fn(&Graph) -> BTreeMap<NodeId, Bytes> + Send + Sync>);
+
+impl Workspaces {
+    /// The workspaces that the function computes.
+    pub fn new(function: impl Fn(&Graph) -> BTreeMap<NodeId, Bytes> + Send + Sync + 'static) -> Workspaces {
+        Workspaces(Arc::new(function))
+    }
+
+    /// The bytes of each node of the graph.
+    pub fn of(&self, graph: &Graph) -> BTreeMap<NodeId, Bytes> {
+        (self.0)(graph)
+    }
+}
+
+impl fmt::Debug for Workspaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Workspaces")
+    }
+}
 
 /// The options of a call to the passes.
 #[derive(Clone, Debug, Default)]
@@ -246,11 +265,11 @@ impl PassCx {
     /// The cost of each node of the graph: measured where the profile has it, else from the target's model.
     pub fn costs(&self, graph: &Graph) -> Costs {
         let costs = Costs::of(graph, &self.target(), self.profile.as_deref());
-        match (self.workspaces, self.least_workspaces) {
+        match (&self.workspaces, &self.least_workspaces) {
             (Some(workspaces), Some(least)) if self.profile.is_some() => {
-                costs.with_least_workspaces(least(graph), &workspaces(graph))
+                costs.with_least_workspaces(least.of(graph), &workspaces.of(graph))
             }
-            (Some(workspaces), _) => costs.with_workspaces(workspaces(graph)),
+            (Some(workspaces), _) => costs.with_workspaces(workspaces.of(graph)),
             (None, _) => costs,
         }
     }

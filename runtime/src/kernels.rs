@@ -218,13 +218,13 @@ pub fn workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
     workspaces_by(graph, |_, kernel| kernel.workspace(), |_| {})
 }
 
-/// The same on another device: `needs` computes a node's workspace, and `is_known` gets each value computed before the first
-/// step.
-pub fn workspaces_by(
+/// The same on another device: `needs` computes a node's workspace, or its parts, and `is_known` gets each value computed before
+/// the first step.
+pub fn workspaces_by<T>(
     graph: &lmsc_ir::Graph,
-    mut needs: impl FnMut(&Spec<'_>, &Kernel) -> Bytes,
+    mut needs: impl FnMut(&Spec<'_>, &Kernel) -> T,
     mut is_known: impl FnMut(&[u8]),
-) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
+) -> BTreeMap<lmsc_ir::NodeId, T> {
     let storages = lmsc_ir::Storages::of(graph);
     let mut known: BTreeMap<lmsc_ir::ValueId, AlignedBytes> = BTreeMap::new();
     let variables = graph.variables();

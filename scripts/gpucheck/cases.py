@@ -38,9 +38,10 @@ class Case:
             arguments += ["--optimizer", str(folder / optimizer)]
         return arguments + [part for name, value in self.dims for part in ("--dim", f"{name}={value}")]
 
-    def plan(self, budget: str) -> str:
-        """The name of the file with the plan for this budget."""
-        return f"{self.name} {budget}".replace(" ", "-").replace("=", "") + ".onnx"
+    def plan(self, budget: str, precision: str = "f32") -> str:
+        """The name of the file with the plan for this budget, and for convolutions in this precision."""
+        rounded = "" if precision == "f32" else f" {precision}"
+        return f"{self.name} {budget}{rounded}".replace(" ", "-").replace("=", "") + ".onnx"
 
     def tight(self, planner: str) -> str:
         """The name of the file with the planner's plan for the first of the budgets of `TIGHT` that one fits."""
@@ -58,6 +59,10 @@ TIGHT = ("0.6x", "0.7x", "0.8x", "0.9x")
 PEERS = ("f32", "tf32", "bf16", "checkpoint", "save_on_cpu", "bf16 compiled", "bf16 budget 0.5")
 
 
+# Precisions of convolutions. Their engines need different workspaces.
+PRECISIONS = ("f32", "tf32")
+
+
 @dataclass(frozen=True)
 class Cases:
     """All that is run."""
@@ -72,9 +77,10 @@ class Cases:
     large: tuple[Case, ...]
     steps: int
 
-    def budgeted(self) -> list[tuple[Case, str]]:
+    def budgeted(self) -> list[tuple[Case, str, str]]:
+        """The cases with their budgets and precisions, each of which has a plan of its own."""
         cases = [*self.resnet, *self.gpt2, *self.rest]
-        return [(case, budget) for case in cases for budget in case.budgets]
+        return [(case, budget, precision) for case in cases for budget in case.budgets for precision in PRECISIONS]
 
     @property
     def waits(self) -> tuple[Case, str]:

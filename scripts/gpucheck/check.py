@@ -148,8 +148,8 @@ class Check:
         """The host's results."""
         return tensors.read(self.packed / "host" / f"{name}.digest")
 
-    def plan(self, case: Case, budget: str) -> Path:
-        path = self.packed / "plans" / case.plan(budget)
+    def plan(self, case: Case, budget: str, precision: str = "f32") -> Path:
+        path = self.packed / "plans" / case.plan(budget, precision)
         if not path.exists():
             raise Failed(f"{path.name} is not packed: {self.about['failed'].get(path.name, 'run `scripts/gpu-check pack`')}")
         return path

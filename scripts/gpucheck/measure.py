@@ -67,7 +67,9 @@ def label(call: dict[str, Any]) -> str:
     if call["kind"] == "kernel":
         return "fused" if call.get("operators", 1) > 1 else call["kernel"]
     if call["kind"] == "convolution":
-        return f"convolution: {call['computes']}"
+        # Without the engine's number, whose kernels differ from card to card.
+        cores = " on tensor cores" if (call.get("engine") or {}).get("tensor_cores") else ""
+        return f"convolution: {call['computes']}{cores}"
     return call["kind"]
 
 
@@ -158,7 +160,7 @@ def steps_of(check: Check, found: Findings, it: Case, budget: str | None, precis
     """A step without a budget, or as it was planned."""
     name = f"{it.name} {budget or 'in memory'} {precision}{' graph' if graph else ''}"
     with check.guarded(found, name):
-        source = [check.plan(it, budget)] if budget else it.source()
+        source = [check.plan(it, budget, precision)] if budget else it.source()
         profile = ["--profile", profile_of(check)] if profile_of(check).exists() else []
         line = [*source, "--steps", str(check.cases.steps), "--precision", precision, *profile]
         told = check.run(*line, device="cuda+graph" if graph else "cuda", seconds=60)
@@ -177,7 +179,7 @@ def stalled(check: Check, found: Findings, it: Case, budget: str, precision: str
     """The time that computing waits for copies: with a trace, which takes time itself, so in a run of its own."""
     name = f"{it.name} {budget} {precision} stalled"
     with check.guarded(found, name), check.scratch() as folder:
-        plan = check.plan(it, budget)
+        plan = check.plan(it, budget, precision)
         line = [plan, "--steps", "3", "--precision", precision, "--trace", folder / "trace.json"]
         told = check.run(*line, seconds=60)
         values = {key: told[key] for key in ("stalled_seconds", "hidden_percent")}

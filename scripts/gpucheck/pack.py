@@ -81,9 +81,9 @@ class Packing:
     def plans(self) -> None:
         """The plans, with the workspaces that kernels of CUDA have."""
 
-        def one(it: Case, budget: str) -> None:
-            out = self.stage / "plans" / it.plan(budget)
-            self.call(*it.source(), "--target", TARGET, "--budget", budget, "-o", out)
+        def one(it: Case, budget: str, precision: str) -> None:
+            out = self.stage / "plans" / it.plan(budget, precision)
+            self.call(*it.source(), "--target", TARGET, "--budget", budget, "--precision", precision, "-o", out)
 
         def tight(it: Case, planner: str) -> None:
             out = self.stage / "plans" / it.tight(planner)
@@ -97,7 +97,7 @@ class Packing:
                         raise
             self.unplanned.append(out.name)
 
-        jobs: Jobs = [(it.plan(budget), partial(one, it, budget)) for it, budget in self.cases.budgeted()]
+        jobs: Jobs = [(it.plan(*how), partial(one, it, *how)) for it, *how in self.cases.budgeted()]
         late, name = self.cases.waits
         asked = [*late.source(), "--target", TARGET, "--planner", LATE, "--budget", late.budgets[-1]]
         jobs.append((name, partial(self.call, *asked, "-o", self.stage / "plans" / name)))
@@ -157,7 +157,7 @@ class Packing:
         for it in [*whole, *smoke]:
             lines += [["run", *it.source(), "--steps", 1, *rest] for rest in ([], ["--precision", "tf32"], ["--own-kernels"])]
         plans = sorted((self.stage / "plans").iterdir())
-        lines += [["run", plan, "--steps", 1, "--precision", how] for plan in plans for how in ("f32", "tf32")]
+        lines += [["run", plan, "--steps", 1, "--precision", "tf32" if "tf32" in plan.name else "f32"] for plan in plans]
         for it in (self.cases.resnet[0], smoke[0]):
             profile = self.stage / "scratch" / "profile.json"
             lines.append(["calibrate", *it.source(), "--device", "cuda", "--steps", 1, "-o", profile])

@@ -297,7 +297,7 @@ impl MachineArgs {
     /// The machine, as the library has it.
     pub(crate) fn machine(&self) -> Machine {
         let MachineArgs { target, profile, host_budget } = self.clone();
-        Machine { target, profile, host_budget }
+        Machine { target, profile, host_budget, precision: Precision::F32 }
     }
 }
 
@@ -482,7 +482,7 @@ impl CompileArgs {
     pub fn job(&self) -> Job {
         Job {
             input: self.input.input(),
-            planning: self.plan.planning(),
+            planning: Planning { machine: self.machine(), ..self.plan.planning() },
             look: self.look.look(),
             output: self.output.clone(),
             emit: self.emit,
@@ -492,6 +492,11 @@ impl CompileArgs {
             save_plan: self.save_plan.clone(),
             trace_plan: self.trace_plan.clone(),
         }
+    }
+
+    /// The machine, whose products and convolutions have the precision of the run.
+    fn machine(&self) -> Machine {
+        Machine { precision: self.on.precision.unwrap_or_default(), ..self.plan.machine.machine() }
     }
 
     /// The call with a target for the device that runs the step, if it is run and no target is given.
@@ -594,8 +599,13 @@ pub struct LaunchesArgs {
     /// The machine whose memory and processor set the floors; `lmsc targets` lists them. [default: h100-pcie5]
     #[arg(long, value_name = "TARGET", value_parser = target(), hide_possible_values = true)]
     pub target: Option<String>,
+    /// Precision of the operands of matrix products and convolutions, as for `lmsc run`; it decides which engines of cuDNN
+    /// convolve. [default: f32]
+    #[arg(long, value_name = "FLOAT", value_parser = PossibleValuesParser::new(Precision::NAMES)
+        .try_map(|name| name.parse::<Precision>()))]
+    pub precision: Option<Precision>,
     /// List the kernels that run without cuBLAS and cuDNN.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "precision")]
     pub own_kernels: bool,
     /// Print only the totals.
     #[arg(long, conflicts_with = "json")]
@@ -1031,7 +1041,8 @@ pub struct DeviceArgs {
     pub device: Option<Device>,
     /// Precision of the operands of matrix products and convolutions on a GPU: `tf32` keeps 11 of 24 bits; `bf16` keeps 8, and
     /// convolutions run as with `tf32`; `f16` keeps 11, and values above 65504 become infinite. Storage and sums stay in 32 bits.
-    /// Without cuBLAS and cuDNN nothing is rounded. [default: f32]
+    /// Without cuBLAS and cuDNN nothing is rounded. A plan gives convolutions the memory that they need in this precision.
+    /// [default: f32]
     #[arg(long, value_name = "FLOAT", value_parser = PossibleValuesParser::new(Precision::NAMES)
         .try_map(|name| name.parse::<Precision>()))]
     pub precision: Option<Precision>,
@@ -1152,6 +1163,9 @@ pub struct RunOptionArgs {
     /// step is several times slower.
     #[arg(long, conflicts_with = "own_kernels")]
     pub require_libraries: bool,
+    /// Wait for each launch on a GPU before the next, so that an error names the kernel and the node that failed. The step is slower.
+    #[arg(long)]
+    pub synchronous: bool,
     /// Ignore the waits of a GPU's compute stream for this many of the largest swap-ins. The result is then wrong:
     /// `scripts/gpu-check` uses it to show that the waits are needed.
     #[arg(long, value_name = "COUNT", hide = true)]
@@ -1174,6 +1188,7 @@ impl RunOptionArgs {
             trace: args.trace,
             copy_bandwidth: args.copy_bandwidth,
             require_libraries: args.require_libraries,
+            synchronous: args.synchronous,
             without_waits: args.without_waits,
             ..args.start.options()
         }

@@ -118,7 +118,11 @@ fn fitted(
     planned: Option<Bytes>,
 ) -> Result<PassCx, Error> {
     let cx = PassCx { target: predicted_by(args.device), ..PassCx::default() };
-    let cx = PassCx { planner: planners::planner(DEFAULT_PLANNER), addresses: true, ..of_machine(cx) };
+    let cx = PassCx {
+        planner: planners::planner(DEFAULT_PLANNER),
+        addresses: true,
+        ..of_machine(cx, args.device.precision())
+    };
     let given = args.budget.or(planned.map(Budget::Bytes));
     let cx = with_budgets(cx, graph, given, None)?;
     let memory = cx.target().device_bytes;

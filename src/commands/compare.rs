@@ -29,7 +29,7 @@ pub fn compare(args: &CompareArgs) -> Result<String, Error> {
     compute_here(&graph);
     let mut files = Files::new(model.and_then(|model| model.folder));
     inline_small(&mut graph, &mut files)?;
-    let cx = of_machine(PassCx { target: predicted_by(device), ..PassCx::default() });
+    let cx = of_machine(PassCx { target: predicted_by(device), ..PassCx::default() }, device.precision());
     let is_planned = is_planned(&graph);
     let (planned_for, verbose) = (None, false);
     let job = Job {
@@ -42,6 +42,7 @@ pub fn compare(args: &CompareArgs) -> Result<String, Error> {
         options: &options,
         device,
         planned_for,
+        engines: None,
         verbose,
     };
     let (graph, of_run) = values_of(job)?;

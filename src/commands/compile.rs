@@ -33,7 +33,9 @@ fn check_call(args: &CompileArgs) -> Result<(), Error> {
             "leave it out, or choose another --planner; of `lmsc plan`, the planner of that name has plans to save",
         ));
     }
-    let given = [args.on.given(), args.options.options().given()].concat();
+    // A precision is one of the plan, too.
+    let mut given = [args.on.given(), args.options.options().given()].concat();
+    given.retain(|option| *option != "--precision");
     if !given.is_empty() && !args.run {
         let message = format!("nothing is run, but how is said: {}", given.join(", "));
         return Err(Error::new(Code::Option, message).with_help("add --run, or leave these out"));

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use lmsc_cuda::{self as cuda, CallKind, FloatType, Found, Listed, Precision};
+use lmsc_cuda::engines::EngineChoice;
+use lmsc_cuda::{self as cuda, CallKind, FloatType, Found, Listed};
 use lmsc_ir::program::Stream;
 use lmsc_ir::{Bytes, ElementType, Graph, words};
 use lmsc_plan::{Costs, Target};
@@ -12,9 +13,9 @@ use serde::Serialize;
 use crate::cli::args::LaunchesArgs;
 use crate::job::Device;
 use crate::run::{
-    Files, Subject, checked, inline_small, is_planned, not_ready, planned_budget, program, refused,
+    Files, Subject, checked, inline_small, is_planned, lowered, not_ready, planned_budget, refused,
 };
-use crate::{Error, load, targets};
+use crate::{Error, device, load, targets};
 
 /// The target if the call names none.
 const TARGET: &str = "h100-sxm";
@@ -74,7 +75,7 @@ impl Floored {
             CallKind::Kernel { operators, .. } => format!("fused, {operators} operators"),
             CallKind::Product { batch: 1, extents: [m, n, k] } => format!("{m} x {n}, sums of {k}"),
             CallKind::Product { batch, extents: [m, n, k] } => format!("{batch} of {m} x {n}, sums of {k}"),
-            CallKind::Convolution { found, extents: [image, weights, _] } => {
+            CallKind::Convolution { found, extents: [image, weights, _], .. } => {
                 let what = match found {
                     Found::Positions => "",
                     Found::Image => "image gradient, ",
@@ -83,6 +84,19 @@ impl Floored {
                 format!("{what}{} by {}", dims(image), dims(weights))
             }
             CallKind::Copy => String::new(),
+        }
+    }
+
+    /// The engine of a convolution, or why it is an own kernel.
+    fn by(&self) -> String {
+        match (&self.call.kind, &self.call.instead) {
+            (CallKind::Convolution { engine: Some(engine), .. }, _) => {
+                let cores = if engine.tensor_cores { ", tensor cores" } else { "" };
+                let (number, workspace) = (engine.engine, Bytes(engine.workspace));
+                format!("  (engine {number}, nchw{cores}, workspace {workspace})")
+            }
+            (_, Some(why)) => format!("  (own kernel: {why})"),
+            _ => String::new(),
         }
     }
 
@@ -97,6 +111,7 @@ impl Floored {
             operations: *operations,
             floor_seconds: self.floor(),
             bound: self.bound(),
+            instead: self.call.instead.as_deref(),
             ..CallFacts::default()
         };
         match &self.call.kind {
@@ -107,7 +122,7 @@ impl Floored {
             CallKind::Product { batch, extents } => {
                 (facts.batch, facts.extents) = (Some(*batch), Some(*extents));
             }
-            CallKind::Convolution { found, extents: [image, weights, positions] } => {
+            CallKind::Convolution { found, extents: [image, weights, positions], engine } => {
                 facts.computes = Some(match found {
                     Found::Positions => "positions",
                     Found::Image => "image",
@@ -115,6 +130,8 @@ impl Floored {
                 });
                 [facts.image, facts.weights, facts.positions] =
                     [image, weights, positions].map(|it| Some(&**it));
+                facts.layout = Some("nchw");
+                facts.engine = engine.as_ref().map(EngineFacts::of);
             }
             CallKind::Copy => {}
         }
@@ -178,6 +195,39 @@ struct CallFacts<'a> {
     weights: Option<&'a [i32]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     positions: Option<&'a [i32]>,
+    /// The order of the dimensions of a convolution's tensors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layout: Option<&'static str>,
+    /// The engine of cuDNN; absent where those of the card are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine: Option<EngineFacts>,
+    /// Why an own kernel convolves in place of cuDNN.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instead: Option<&'a str>,
+}
+
+/// An engine of cuDNN.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct EngineFacts {
+    /// The library's number of it.
+    number: i64,
+    /// Its parameters by the library's numbers.
+    knobs: BTreeMap<String, i64>,
+    /// Whether it multiplies on tensor cores.
+    tensor_cores: bool,
+    workspace_bytes: u64,
+}
+
+impl EngineFacts {
+    fn of(engine: &EngineChoice) -> EngineFacts {
+        EngineFacts {
+            number: engine.engine,
+            knobs: engine.knobs.iter().map(|(knob, value)| (knob.to_string(), *value)).collect(),
+            tensor_cores: engine.tensor_cores,
+            workspace_bytes: engine.workspace,
+        }
+    }
 }
 
 /// The sum of the calls of one kind.
@@ -221,12 +271,15 @@ pub fn launches(args: &LaunchesArgs) -> Result<String, Error> {
     let budget = model.as_ref().filter(|_| graph.has_addresses()).and_then(planned_budget);
     let mut files = Files::new(model.and_then(|model| model.folder));
     inline_small(&mut graph, &mut files)?;
-    let (precision, own_kernels) = (Precision::default(), args.own_kernels);
+    let (precision, own_kernels) = (args.precision.unwrap_or_default(), args.own_kernels);
     let device = Device::Cuda { ordinal: 0, graph: false, precision, own_kernels };
+    let card = target.card.as_deref().filter(|_| !own_kernels);
+    let engines = device::engines_of(card, precision);
     let subject = Subject { path, device, planned_for: None };
-    let program = program(&graph, budget, device).map_err(|e| refused(&subject, &graph, e))?;
+    let needed = engines.workspaces(&graph);
+    let program = lowered(&graph, budget, &needed).map_err(|e| refused(&subject, &graph, e))?;
     let program = checked(program, path, is_planned(&graph))?;
-    let mut calls = cuda::launches(&program, own_kernels).map_err(|e| not_ready(&subject, e))?;
+    let mut calls = cuda::launches(&program, &engines, own_kernels).map_err(|e| not_ready(&subject, e))?;
     count_convolutions(&graph, &target, &mut calls);
     let calls: Vec<Floored> = calls.into_iter().map(|call| Floored::new(call, &target)).collect();
     let model = path.display().to_string();
@@ -329,7 +382,7 @@ fn to_text(model: &str, target: &Target, calls: &[Floored], args: &LaunchesArgs)
             total.add(call);
             row(&mut out, call.kind(), &call.text(), &total, 1e6);
             out.pop();
-            out += &format!("  {}", call.call.node);
+            out += &format!("  {}{}", call.call.node, call.by());
             out.truncate(out.trim_end().len());
             out += "\n";
         }

@@ -16,7 +16,7 @@ use crate::files::is_page;
 use crate::report::Report;
 use crate::run::{
     Files, Job, RunFacts, RunOptions, Tensors, check_targets, compute_here, inline_small, is_planned,
-    metadata, planned_budget, planned_pages, predicted_by,
+    metadata, planned_budget, planned_engines, planned_pages, predicted_by,
 };
 use crate::{Code, Error, load, targets, term};
 
@@ -40,18 +40,31 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     let holds = graph.has_addresses() || pages.is_some();
     let planned = model.as_ref().filter(|_| holds).and_then(planned_budget);
     let planned_for = model.as_ref().and_then(|model| metadata(model, key::TARGET)).map(str::to_owned);
+    let engines = model.as_ref().and_then(planned_engines);
     // From here on, the graph holds all of the model's bytes that are still needed.
     drop(model);
     let profile = targets::read_profile(args.profile.as_deref())?;
-    let cx = of_machine(PassCx { target: predicted_by(device), profile, ..PassCx::default() });
+    let cx =
+        of_machine(PassCx { target: predicted_by(device), profile, ..PassCx::default() }, device.precision());
     let cx = with_budgets(cx, &graph, args.budget.or(planned.map(Budget::Bytes)), None)?;
     // A plan in pages keeps its budget only in memory that is mapped in pages.
     let chunk = options.chunk.or(pages.filter(|_| cx.budget.is_some()));
     let options = &RunOptions { chunk, ..options };
     let verbose = term::verbosity() > 0;
     let is_planned = is_planned(&graph);
-    let job =
-        Job { path, graph, is_planned, files, mapped: &[], cx: &cx, options, device, planned_for, verbose };
+    let job = Job {
+        path,
+        graph,
+        is_planned,
+        files,
+        mapped: &[],
+        cx: &cx,
+        options,
+        device,
+        planned_for,
+        engines,
+        verbose,
+    };
     let ran = job.run(args.report.as_deref(), (!args.json).then_some(&mut *out))?;
     if args.json {
         let json = serde_json::to_string_pretty(&ran.report.answer(&warnings)).expect("a report is JSON");
@@ -86,9 +99,10 @@ pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write
     let chunk = options.chunk.or(compiled.pages());
     let device = args.on.device(&options)?;
     let options = &RunOptions { chunk, ..options };
-    let (planned_for, verbose) = (Some(cx.target().name), term::verbosity() > 0);
+    let (planned_for, engines, verbose) = (Some(cx.target().name), None, term::verbosity() > 0);
     let is_planned = is_planned(compiled.original());
-    let job = Job { path, graph, is_planned, files, mapped, cx, options, device, planned_for, verbose };
+    let job =
+        Job { path, graph, is_planned, files, mapped, cx, options, device, planned_for, engines, verbose };
     let mut print = |text: &str| {
         out.write_all(words::shown(text).as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e))
     };

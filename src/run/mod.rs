@@ -18,14 +18,16 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use lmsc_cuda::engines::StepEngines;
 use lmsc_cuda::{self as cuda, Group};
 use lmsc_ir::program::{Checked, Memory, Program, Role};
 use lmsc_ir::{Bytes, Graph, NodeId, Type, words};
 use lmsc_onnx::file::Opened;
 use lmsc_onnx::key;
-use lmsc_passes::{LowerError, Lowering, PassCx, Workspaces, lower};
+use lmsc_passes::{LowerError, Lowering, PassCx, lower};
 use lmsc_plan::{Costs, Target};
 use lmsc_runtime::{HostLink, Measurements, RunError, Unready};
+use serde::Deserialize;
 
 use crate::error::{called, note};
 use crate::files::{PAGES, check_report, check_target, write_atomically};
@@ -98,6 +100,8 @@ pub(crate) struct Job<'a> {
     pub(crate) verbose: bool,
     /// The target for which the graph was planned, if one is known.
     pub(crate) planned_for: Option<String>,
+    /// The engines of convolutions for which the graph was planned, if they are known.
+    pub(crate) engines: Option<StepEngines>,
 }
 
 /// The result of a run.
@@ -204,7 +208,7 @@ impl Job<'_> {
         check()?;
         let session = Runner::new(program, device, options, link, cx.whole_budget().map(|budget| budget.0));
         let mut session = session.map_err(|e| not_ready(&self.subject(), e))?;
-        warning::warn(&session.warnings())?;
+        warning::warn(&session.warnings(self.engines.as_ref()))?;
         let set = |name: &str, bytes: &[u8]| session.set(name, bytes);
         tensors::let_go(&mut self.graph, &mut self.files, set)?;
         check()?;
@@ -317,6 +321,18 @@ pub(crate) fn metadata<'m>(model: &'m lmsc_onnx::Model, key: &str) -> Option<&'m
     entry.value.as_deref()
 }
 
+/// The engines of convolutions for which a file was written.
+pub(crate) fn planned_engines(model: &lmsc_onnx::Model) -> Option<StepEngines> {
+    #[derive(Deserialize)]
+    struct Stated {
+        cudnn: String,
+        precision: String,
+        engines: BTreeMap<String, Vec<String>>,
+    }
+    let Stated { cudnn, precision, engines } = serde_json::from_str(metadata(model, key::ENGINES)?).ok()?;
+    Some(StepEngines { version: cudnn, precision, by_node: engines })
+}
+
 /// The budget for which a file was written.
 pub(crate) fn planned_budget(model: &lmsc_onnx::Model) -> Option<Bytes> {
     metadata(model, key::BUDGET)?.parse().ok().map(Bytes)
@@ -335,17 +351,21 @@ pub(crate) fn predicted_by(device: Device) -> Option<Target> {
     }
 }
 
-/// The function that computes the workspaces of the device's kernels.
-fn workspaces_of(device: Device) -> Workspaces {
-    match device {
-        Device::Host => lmsc_runtime::workspaces,
-        Device::Cuda { .. } => cuda::workspaces,
-    }
-}
-
 /// The program of the graph on the device, in an arena within the budget.
 pub(crate) fn program(graph: &Graph, budget: Option<Bytes>, device: Device) -> Result<Program, LowerError> {
-    let needed = workspaces_of(device)(graph);
+    let needed = match device {
+        Device::Host => lmsc_runtime::workspaces(graph),
+        Device::Cuda { .. } => device::engines(device).workspaces(graph),
+    };
+    lowered(graph, budget, &needed)
+}
+
+/// The program of the graph whose nodes have these workspaces, in an arena within the budget.
+pub(crate) fn lowered(
+    graph: &Graph,
+    budget: Option<Bytes>,
+    needed: &BTreeMap<NodeId, Bytes>,
+) -> Result<Program, LowerError> {
     let workspace = |node| needed.get(&node).copied().unwrap_or_default();
     lower(graph, &Lowering { arena: budget, workspace: &workspace })
 }

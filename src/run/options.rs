@@ -45,6 +45,8 @@ pub struct RunOptions {
     pub copy_bandwidth: Option<Bytes>,
     /// Whether a GPU without cuBLAS and cuDNN is refused.
     pub require_libraries: bool,
+    /// Whether a GPU finishes each launch before the next is given to it, so that the launch that fails is named.
+    pub synchronous: bool,
     /// Number of swap-ins for which the compute stream of a GPU does not wait; the result is then wrong.
     pub without_waits: Option<usize>,
 }
@@ -56,15 +58,21 @@ impl RunOptions {
     /// [`ErrorKind::Input`](crate::ErrorKind) naming the option.
     pub fn suits(&self, device: Device) -> Result<(), Error> {
         let Device::Cuda { graph, .. } = device else {
-            return match (self.require_libraries, self.without_waits) {
-                (true, _) => Err(needs_gpu("--require-libraries")),
-                (false, Some(_)) => Err(needs_gpu("--without-waits")),
-                (false, None) => Ok(()),
-            };
+            let of_gpus = [
+                ("--require-libraries", self.require_libraries),
+                ("--synchronous", self.synchronous),
+                ("--without-waits", self.without_waits.is_some()),
+            ];
+            let given = of_gpus.iter().find(|(_, given)| *given);
+            return given.map_or(Ok(()), |(name, _)| Err(needs_gpu(name)));
         };
         let needs_host =
             [("--copy-bandwidth", self.copy_bandwidth.is_some()), ("--skip-closed", self.skip_closed)];
-        let within = [("--check-numerics", self.check_numerics), ("--fetch", self.fetch.is_some())];
+        let within = [
+            ("--check-numerics", self.check_numerics),
+            ("--fetch", self.fetch.is_some()),
+            ("--synchronous", self.synchronous),
+        ];
         if let Some((name, _)) = needs_host.iter().find(|(_, given)| *given) {
             return Err(Error::new(
                 Code::Option,
@@ -99,6 +107,7 @@ impl RunOptions {
             ("--trace", self.trace.is_some()),
             ("--copy-bandwidth", self.copy_bandwidth.is_some()),
             ("--require-libraries", self.require_libraries),
+            ("--synchronous", self.synchronous),
             ("--without-waits", self.without_waits.is_some()),
         ];
         all.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use lmsc_cuda::engines::StepEngines;
 use lmsc_cuda::{self as cuda, KernelCompiler, LibraryFacts};
 use lmsc_ir::program::{Action, Checked, Program, Stream};
 use lmsc_runtime::{
@@ -30,6 +31,27 @@ pub(crate) struct Gpu {
     pub(crate) libraries: Vec<LibraryFacts>,
     /// Sentences about libraries for which own kernels stand in.
     fallbacks: Vec<String>,
+    /// The engines of convolutions, if cuDNN convolves.
+    engines: Option<StepEngines>,
+}
+
+/// The sentence about convolutions that run by other engines than planned; none if there are none.
+fn other_engines(planned: &StepEngines, found: &StepEngines) -> Option<String> {
+    let [all, different] = planned.compared(found);
+    let instead = |what: &str, planned: &str, found: &str| {
+        (planned != found).then(|| format!("{what}{found} in place of {planned}"))
+    };
+    let reasons = [
+        instead("cuDNN ", &planned.version, &found.version),
+        instead("the precision ", &planned.precision, &found.precision),
+    ];
+    let reasons: Vec<String> = reasons.into_iter().flatten().collect();
+    let why = if reasons.is_empty() { "another card".to_owned() } else { reasons.join(", ") };
+    if different > 0 {
+        return Some(format!("{different} of {all} convolutions run by other engines than planned: {why}"));
+    }
+    (planned.version != found.version)
+        .then(|| format!("convolutions run by engines of the same number as planned, but by {why}"))
 }
 
 /// The waits of the compute stream for copies in of the same step, as command and position, those for the largest
@@ -104,12 +126,14 @@ impl Runner {
             own_kernels,
             require_libraries,
             single_kernels,
+            synchronous: options.synchronous,
             budget,
         };
         let session = on_gpu(program, with, options)?;
         let gpu = Gpu {
             name: session.device_name().to_owned(),
             fallbacks: session.fallbacks(),
+            engines: session.engines(),
             products: session.products(),
             convolutions: session.convolutions(),
             libraries: session.libraries(),
@@ -134,10 +158,13 @@ impl Runner {
         self.session.steps()
     }
 
-    /// Warnings about libraries for which own kernels stand in.
-    pub(crate) fn warnings(&self) -> Vec<Warning> {
+    /// Warnings about libraries for which own kernels stand in, and about other engines than those that are planned.
+    pub(crate) fn warnings(&self, planned: Option<&StepEngines>) -> Vec<Warning> {
         let fallbacks = self.gpu.iter().flat_map(|gpu| &gpu.fallbacks);
-        fallbacks.map(|fallback| Warning::new(Code::OwnKernels, fallback.clone())).collect()
+        let fallbacks = fallbacks.map(|fallback| Warning::new(Code::OwnKernels, fallback.clone()));
+        let found = self.gpu.as_ref().and_then(|gpu| gpu.engines.as_ref());
+        let other = planned.zip(found).and_then(|(planned, found)| other_engines(planned, found));
+        fallbacks.chain(other.map(|other| Warning::new(Code::OtherEngines, other))).collect()
     }
 
     /// The facts about the GPU; none on the host.

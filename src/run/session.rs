@@ -112,8 +112,19 @@ impl Session {
         let (path, options, verbose) = (Path::new(&name), &options, false);
         let of_job = planned_for.clone();
         let is_planned = is_planned(compiled.original());
-        let mut job =
-            Job { path, graph, is_planned, files, mapped, cx, options, device, planned_for: of_job, verbose };
+        let mut job = Job {
+            path,
+            graph,
+            is_planned,
+            files,
+            mapped,
+            cx,
+            options,
+            device,
+            planned_for: of_job,
+            engines: None,
+            verbose,
+        };
         let program = job.program()?;
         let (runner, open, _) = job.open(program, None)?;
         let names = Names::of(runner.program());

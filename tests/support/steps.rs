@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lmsc::run::synthetic;
 use lmsc_ir::program::{Checked, Program, Role};
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, lower};
+use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, Workspaces, lower};
 use lmsc_plan::planners::planner;
 use lmsc_runtime::{DeviceSession, HostLink, HostSession, Rehearsal, StepObserver, Turn, workspaces};
 
@@ -149,7 +149,7 @@ pub(crate) fn rewritten(
             ranges: name == "swap-only",
             effort: Some(1),
             addresses,
-            workspaces: Some(workspaces),
+            workspaces: Some(Workspaces::new(workspaces)),
             target: Some(lmsc_plan::Target::built_in("host").unwrap().clone()),
             ..PassCx::default()
         };
@@ -166,7 +166,7 @@ pub(crate) fn rewritten(
 
 /// The smallest budget of any plan, and the peak of the unchanged step.
 pub(crate) fn range(graph: &Graph) -> (u64, u64) {
-    let cx = PassCx { workspaces: Some(workspaces), ..PassCx::default() };
+    let cx = PassCx { workspaces: Some(Workspaces::new(workspaces)), ..PassCx::default() };
     let needed = lmsc_passes::bridge(graph, &cx).unwrap().problem.needed_bytes();
     (needed.into_iter().max().unwrap_or(0), cx.memory(graph).peak().0)
 }

@@ -31,6 +31,10 @@ pub struct Target {
     /// The device whose kernels run the step.
     #[serde(default)]
     pub kernels: Kernels,
+    /// The card whose engines convolve, by its name in the tables of `lmsc-cuda`; or `cuda:0`, for a GPU of this machine. Without
+    /// one, own kernels are planned for.
+    #[serde(default)]
+    pub card: Option<String>,
     /// The device's memory.
     #[serde(deserialize_with = "bytes")]
     pub device_bytes: Bytes,

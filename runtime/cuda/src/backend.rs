@@ -1,7 +1,7 @@
-//! cuDNN's backend API, typed: descriptors that free themselves, and the few that a convolution takes.
+//! cuDNN's backend API, typed: descriptors that free themselves, the few that a convolution takes, and a handle that executes.
 //!
 //! Since version 9.8 a device can be described in words. Heuristics, notes on engines, workspaces and finalized plans then need
-//! neither a GPU nor a driver.
+//! neither a GPU nor a driver. Only a handle needs a device.
 //!
 //! # Source
 //! NVIDIA's description of cuDNN, "Backend API" and "Deviceless Ahead-of-time Compilation".
@@ -12,12 +12,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cudarc::cudnn::sys::{
-    self, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t, cudnnBackendDescriptor_t,
+    self, cudaStream_t, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t, cudnnBackendDescriptor_t,
     cudnnBackendDescriptorType_t, cudnnBackendHeurMode_t, cudnnConvolutionMode_t, cudnnDataType_t,
-    cudnnStatus_t,
+    cudnnHandle_t, cudnnStatus_t,
 };
 
-use super::library::{Opened, functions};
+use super::library::{LibraryFacts, Opened, functions};
 
 pub(super) use cudarc::cudnn::sys::cudnnBackendAttributeName_t as Attribute;
 pub(super) use cudarc::cudnn::sys::cudnnBackendDescriptorType_t as Kind;
@@ -26,13 +26,18 @@ functions! { Backend:
     cudnnBackendCreateDescriptor(kind: cudnnBackendDescriptorType_t, made: *mut cudnnBackendDescriptor_t)
         -> cudnnStatus_t;
     cudnnBackendDestroyDescriptor(of: cudnnBackendDescriptor_t) -> cudnnStatus_t;
+    cudnnBackendExecute(handle: cudnnHandle_t, plan: cudnnBackendDescriptor_t, pack: cudnnBackendDescriptor_t)
+        -> cudnnStatus_t;
     cudnnBackendFinalize(of: cudnnBackendDescriptor_t) -> cudnnStatus_t;
     cudnnBackendGetAttribute(of: cudnnBackendDescriptor_t, name: cudnnBackendAttributeName_t,
         kind: cudnnBackendAttributeType_t, room: i64, count: *mut i64, elements: *mut c_void) -> cudnnStatus_t;
     cudnnBackendSetAttribute(of: cudnnBackendDescriptor_t, name: cudnnBackendAttributeName_t,
         kind: cudnnBackendAttributeType_t, count: i64, elements: *const c_void) -> cudnnStatus_t;
+    cudnnCreate(handle: *mut cudnnHandle_t) -> cudnnStatus_t;
+    cudnnDestroy(handle: cudnnHandle_t) -> cudnnStatus_t;
     cudnnGetLastErrorString(text: *mut c_char, room: usize) -> ();
     cudnnGetVersion() -> usize;
+    cudnnSetStream(handle: cudnnHandle_t, stream: cudaStream_t) -> cudnnStatus_t;
 }
 
 impl Backend {
@@ -49,18 +54,83 @@ impl Backend {
     }
 }
 
+/// The first version that answers about a device that is described.
+const OLDEST: usize = 90_800;
+
 /// Opens the library. Its parts ask cuBLAS for its version, by a name that the loader knows once that library is open.
 ///
 /// # Errors
 /// Why it cannot be used.
-pub(super) fn open() -> Result<(Arc<Backend>, usize), String> {
-    let blas = Opened::find(&["libcublasLt.so.13", "libcublasLt.so.12"]);
-    blas.map_err(|missing| format!("cuDNN needs cuBLAS: {missing}"))?;
-    let library = Opened::find(&["libcudnn.so.9"]).map_err(|missing| missing.to_string())?;
-    let api = Backend::of(&library).map_err(|name| format!("this cuDNN has no {name}"))?;
+pub(super) fn open() -> Result<(Arc<Backend>, LibraryFacts), String> {
+    // A cuDNN needs the one of the same CUDA. Where it is missing, the loader may find it, or cuDNN says that it is missing.
+    for name in ["libcublasLt.so.13", "libcublasLt.so.12"] {
+        _ = Opened::find(&[name]);
+    }
+    let library = Opened::find(&["libcudnn.so.9"]).map_err(|_| "cuDNN is not found".to_owned())?;
+    let path = library.path_of("cudnnGetVersion");
+    let api =
+        Backend::of(&library).map_err(|name| format!("this cuDNN has no {name} ({})", path.display()))?;
     // SAFETY: the library is open.
     let version = unsafe { api.cudnnGetVersion() };
-    Ok((Arc::new(api), version))
+    if version < OLDEST {
+        return Err(format!("this cuDNN is older than 9.8 ({version}, {})", path.display()));
+    }
+    let version = format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100);
+    Ok((Arc::new(api), LibraryFacts { name: "cuDNN", version, path }))
+}
+
+/// The library on the device whose context is current in this thread.
+pub(super) struct Executor {
+    api: Arc<Backend>,
+    handle: cudnnHandle_t,
+}
+
+impl Executor {
+    /// The library on the device, with a stream of it on which everything runs.
+    ///
+    /// # Errors
+    /// The library's message.
+    ///
+    /// # Safety
+    /// The stream lives as long as this.
+    pub(super) unsafe fn new(api: &Arc<Backend>, stream: *mut c_void) -> Result<Executor, String> {
+        let mut made = Executor { api: Arc::clone(api), handle: null_mut() };
+        // SAFETY: the handle may be written.
+        let status = unsafe { api.cudnnCreate(&mut made.handle) };
+        api.check(|| "cudnnCreate".to_owned(), status)?;
+        // SAFETY: the handle exists, and the stream as the caller promises.
+        let status = unsafe { api.cudnnSetStream(made.handle, stream.cast()) };
+        api.check(|| "cudnnSetStream".to_owned(), status)?;
+        Ok(made)
+    }
+
+    /// The handle, as an element of an attribute.
+    pub(super) fn handle(&self) -> Handle {
+        Handle(self.handle as usize)
+    }
+
+    /// Executes a plan when the stream reaches this point.
+    ///
+    /// # Errors
+    /// The library's message.
+    ///
+    /// # Safety
+    /// Both descriptors are finalized, the plan with this handle; the tensors and the workspace of the pack are on the device, as
+    /// large as the plan says, and stay allocated until it is done; nothing else uses the workspace until then.
+    pub(super) unsafe fn execute(&self, plan: &Descriptor, pack: &Descriptor) -> Result<(), String> {
+        // SAFETY: as the caller promises.
+        let status = unsafe { self.api.cudnnBackendExecute(self.handle, plan.raw, pack.raw) };
+        self.api.check(|| "cudnnBackendExecute".to_owned(), status)
+    }
+}
+
+impl Drop for Executor {
+    fn drop(&mut self) {
+        if !self.handle.is_null() {
+            // SAFETY: it was created, and is not used any more.
+            _ = unsafe { self.api.cudnnDestroy(self.handle) };
+        }
+    }
 }
 
 /// A type of an attribute's elements.
@@ -95,6 +165,26 @@ names! {
     HeuristicsMode of CUDNN_TYPE_HEUR_MODE: "A way to find engines.";
     KnobType of CUDNN_TYPE_KNOB_TYPE: "A parameter of an engine.";
     NumericalNote of CUDNN_TYPE_NUMERICAL_NOTE: "A property of an engine's numbers.";
+}
+
+/// An address on the device.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(transparent)]
+pub(super) struct Pointer(pub(super) u64);
+
+// SAFETY: an address of 64 bits.
+unsafe impl Element for Pointer {
+    const KIND: cudnnBackendAttributeType_t = cudnnBackendAttributeType_t::CUDNN_TYPE_VOID_PTR;
+}
+
+/// The library's handle of a device.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(transparent)]
+pub(super) struct Handle(usize);
+
+// SAFETY: a handle is a pointer, which is as large.
+unsafe impl Element for Handle {
+    const KIND: cudnnBackendAttributeType_t = cudnnBackendAttributeType_t::CUDNN_TYPE_HANDLE;
 }
 
 impl From<cudnnDataType_t> for DataType {

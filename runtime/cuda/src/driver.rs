@@ -131,7 +131,33 @@ fn check(what: &str, result: CUresult) -> Result<(), String> {
         && !name.is_null();
     // SAFETY: as above.
     let name = if known { unsafe { CStr::from_ptr(name) }.to_string_lossy() } else { "unknown error".into() };
-    Err(format!("{what}: {name}"))
+    Err(format!("{what}: {name}{}", lost(result)))
+}
+
+/// What follows from an error after which the process can use the device no more; nothing for other errors.
+///
+/// # Source
+/// CUDA Driver API, `CUresult`: "This leaves the process in an inconsistent state and any further CUDA work will return the same
+/// error. To continue using CUDA, the process must be terminated and relaunched."
+fn lost(error: CUresult) -> &'static str {
+    match error {
+        CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => {
+            "; the system ends kernels that run long on a card with a display: this process can use the device no more, so start \
+             it again, with smaller operators or without the time limit"
+        }
+        CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
+        | CUresult::CUDA_ERROR_ASSERT
+        | CUresult::CUDA_ERROR_ECC_UNCORRECTABLE
+        | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
+        | CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION
+        | CUresult::CUDA_ERROR_MISALIGNED_ADDRESS
+        | CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE
+        | CUresult::CUDA_ERROR_INVALID_PC
+        | CUresult::CUDA_ERROR_LAUNCH_FAILED => {
+            "; this process can use the device no more, so start it again; --synchronous names the kernel that fails"
+        }
+        _ => "",
+    }
 }
 
 /// A device with a context and a stream for each stream of the program.
@@ -799,6 +825,11 @@ pub(super) struct Ready {
 }
 
 impl Ready {
+    /// The kernel's name.
+    pub(super) fn kernel(&self) -> &str {
+        &self.kernel
+    }
+
     /// A kernel with the words of each argument.
     pub(super) fn new(kernel: String, blocks: u32, function: Function, args: &[Vec<u64>]) -> Ready {
         let mut words: Vec<u64> = args.concat();

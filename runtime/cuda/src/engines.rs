@@ -6,29 +6,32 @@
 //! # Source
 //! NVIDIA's description of cuDNN, "Backend API". PyTorch (`aten/src/ATen/native/cudnn/Conv_v8.cpp`) rejects engines by the same notes.
 
-use std::collections::BTreeMap;
-use std::rc::Rc;
-use std::sync::Arc;
+mod library;
+mod rule;
+mod table;
 
-use cudarc::cudnn::sys::{
-    cudnnBackendBehaviorNote_t as Behavior, cudnnBackendHeurMode_t, cudnnBackendNumericalNote_t as Numerics,
-    cudnnConvolutionMode_t, cudnnDataType_t,
-};
+use std::borrow::Cow;
 
-use super::backend::{
-    self, Attribute, Backend, BehaviorNote, ConvolutionMode, DataType, Descriptor, HeuristicsMode, Kind,
-    KnobType, NumericalNote,
-};
+use cudarc::cudnn::sys::{cudnnBackendBehaviorNote_t as Behavior, cudnnBackendNumericalNote_t as Numerics};
+use cudarc::driver::sys::CUdevice_attribute as DeviceAttribute;
+
+use super::backend::{BehaviorNote, NumericalNote};
+use super::driver::Gpu;
 use super::precision::Precision;
 use super::recipe::{Filter, FloatType, Found};
 
+pub use library::EngineLibrary;
+pub(super) use library::PlanOn;
+pub use rule::{Engines, NoEngine, StepEngines};
+pub use table::{Recorded, recorded};
+
 /// A card, as the library's description of a device has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
-    /// Its name in tables.
+    /// Its name in tables; empty if it is in none.
     pub name: &'static str,
     /// The vendor's name for it.
-    pub device: &'static str,
+    pub device: Cow<'static, str>,
     /// Its compute capability, times 100: 900 is 9.0.
     pub capability: u32,
     /// Number of multiprocessors.
@@ -48,7 +51,7 @@ pub struct Card {
 macro_rules! cards {
     ($($name:literal $device:literal $capability:literal $sms:literal $shared:tt $resident:tt $clocks:tt $cache:literal
         $memory:literal;)*) => {
-        &[$(Card { name: $name, device: $device, capability: $capability, multiprocessors: $sms, shared: $shared,
+        &[$(Card { name: $name, device: Cow::Borrowed($device), capability: $capability, multiprocessors: $sms, shared: $shared,
             resident: $resident, clocks: $clocks, cache: $cache, memory: $memory },)*]
     };
 }
@@ -76,9 +79,41 @@ impl Card {
         CARDS.iter().find(|card| card.name == name)
     }
 
+    /// The card that a device is, by its own attributes.
+    pub(super) fn of_device(gpu: &Gpu) -> Result<Card, String> {
+        let of = |which| gpu.attribute(which);
+        let capability = 100 * of(DeviceAttribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
+            + 10 * of(DeviceAttribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+        let multiprocessors = of(DeviceAttribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        let known =
+            CARDS.iter().find(|card| card.capability == capability && card.device == gpu.name.as_str());
+        Ok(Card {
+            name: known.map_or("", |card| card.name),
+            device: Cow::Owned(gpu.name.clone()),
+            capability,
+            multiprocessors,
+            shared: [
+                of(DeviceAttribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+                of(DeviceAttribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK),
+            ],
+            resident: [
+                of(DeviceAttribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR),
+                of(DeviceAttribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
+            ],
+            clocks: [
+                of(DeviceAttribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+                of(DeviceAttribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE),
+            ],
+            cache: of(DeviceAttribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE),
+            memory: gpu.free()?[1],
+        })
+    }
+
     /// The library's description of the card. Every key is demanded.
     fn description(&self) -> String {
         let Card { device, capability, multiprocessors, cache, memory, .. } = self;
+        // A name chooses nothing; in JSON, quotes and backslashes would need escapes.
+        let device = device.replace(|c: char| c.is_control() || c == '"' || c == '\\', " ");
         let ([shared, reserved], [blocks, threads], [clock, memory_clock]) =
             (self.shared, self.resident, self.clocks);
         format!(
@@ -131,8 +166,10 @@ impl ConvolutionQuery {
 
     /// Its key in tables.
     fn key(&self) -> String {
-        let Filter { found, image, weights, positions, padding, stride, dilation, groups } = &self.filter;
+        let Filter { found, image, weights, positions, padding, after, stride, dilation, groups } =
+            &self.filter;
         let list = |all: &[i32]| all.iter().map(i32::to_string).collect::<Vec<_>>().join(",");
+        let padded = if padding == after { list(padding) } else { list(padding) + "/" + &list(after) };
         let found = match found {
             Found::Positions => "positions",
             Found::Image => "image",
@@ -142,8 +179,12 @@ impl ConvolutionQuery {
             ChannelOrder::First => "first",
             ChannelOrder::Last => "last",
         };
-        let lists = [image, weights, positions, padding, stride, dilation].map(|all| list(all)).join(" ");
-        format!("{found} {lists} {groups} {layout} {}", self.precision_name())
+        let [image, weights, positions] = [image, weights, positions].map(|all| list(all));
+        let [stride, dilation] = [stride, dilation].map(|all| list(all));
+        let precision = self.precision_name();
+        format!(
+            "{found} {image} {weights} {positions} {padded} {stride} {dilation} {groups} {layout} {precision}"
+        )
     }
 
     /// Whether an engine with these notes computes to the same bits in every run, and rounds no more than it may. Engines that are
@@ -179,6 +220,14 @@ pub struct EngineChoice {
     pub workspace: u64,
 }
 
+impl EngineChoice {
+    /// The engine and its parameters, such as `67 2=0 3=1`.
+    pub fn text(&self) -> String {
+        let knobs = self.knobs.iter().map(|(knob, value)| format!(" {knob}={value}"));
+        format!("{}{}", self.engine, knobs.collect::<String>())
+    }
+}
+
 /// The engines that qualify, in the order of the expected time, each with less workspace than all before it. The answer depends on
 /// its arguments and the library's version alone: none if there is no library, and the table does not have the convolution.
 ///
@@ -198,341 +247,4 @@ pub fn choose(
 /// The rule: the first engine, which is the fastest, that needs at most `room` bytes of workspace.
 pub fn chosen(choices: &[EngineChoice], room: u64) -> Option<&EngineChoice> {
     choices.iter().find(|choice| choice.workspace <= room)
-}
-
-/// Engines that were recorded from the library.
-#[derive(Debug, Default)]
-pub struct Recorded {
-    /// The library's version.
-    pub version: String,
-    /// By convolution and card.
-    answers: BTreeMap<(String, String), Vec<EngineChoice>>,
-}
-
-/// The recorded engines.
-pub fn recorded() -> &'static Recorded {
-    static READ: std::sync::OnceLock<Recorded> = std::sync::OnceLock::new();
-    READ.get_or_init(|| Recorded::parse(include_str!("../engines/recorded.txt")).unwrap_or_default())
-}
-
-impl Recorded {
-    /// An empty table of a version of the library.
-    pub fn new(version: String) -> Recorded {
-        Recorded { version, answers: BTreeMap::new() }
-    }
-
-    /// Adds an answer.
-    pub fn add(&mut self, of: &ConvolutionQuery, card: &Card, choices: Vec<EngineChoice>) {
-        self.answers.insert((of.key(), card.name.to_owned()), choices);
-    }
-
-    /// The answer for a card; none if the table does not have the convolution.
-    pub fn choices(&self, of: &ConvolutionQuery, card: &str) -> Option<Vec<EngineChoice>> {
-        self.answers.get(&(of.key(), card.to_owned())).cloned()
-    }
-
-    /// The table as text: engines with their parameters, numbered; then each convolution, with a line for all cards that
-    /// have the same answer.
-    pub fn text(&self) -> String {
-        let engine = |it: &EngineChoice| (it.engine, it.tensor_cores, it.knobs.clone());
-        let mut engines: Vec<_> = self.answers.values().flatten().map(engine).collect();
-        engines.sort();
-        engines.dedup();
-        let mut out = format!("cudnn {}\n", self.version);
-        for (number, tensor_cores, knobs) in &engines {
-            let kind = if *tensor_cores { "tensor" } else { "plain" };
-            let knobs: String = knobs.iter().map(|(knob, value)| format!(" {knob}={value}")).collect();
-            out += &format!("engine {number} {kind}{knobs}\n");
-        }
-        let mut by_key: BTreeMap<&str, BTreeMap<String, Vec<&str>>> = BTreeMap::new();
-        for ((key, card), choices) in &self.answers {
-            let index = |it: &EngineChoice| engines.binary_search(&engine(it)).unwrap_or(usize::MAX);
-            let answer: String =
-                choices.iter().map(|it| format!(" {}:{}", index(it), it.workspace)).collect();
-            by_key.entry(key).or_default().entry(answer).or_default().push(card);
-        }
-        for (key, answers) in by_key {
-            out += &format!("{key}\n");
-            for (answer, cards) in answers {
-                out += &format!("= {}{answer}\n", cards.join(","));
-            }
-        }
-        out
-    }
-
-    /// The table of a text; none if it is not one.
-    pub fn parse(text: &str) -> Option<Recorded> {
-        let mut lines = text.lines();
-        let mut table = Recorded::new(lines.next()?.strip_prefix("cudnn ")?.to_owned());
-        let (mut engines, mut key) = (Vec::new(), None);
-        for line in lines {
-            if let Some(engine) = line.strip_prefix("engine ") {
-                let mut words = engine.split(' ');
-                let (engine, tensor_cores) = (words.next()?.parse().ok()?, words.next()? == "tensor");
-                let knob = |word: &str| {
-                    let (knob, value) = word.split_once('=')?;
-                    Some((knob.parse().ok()?, value.parse().ok()?))
-                };
-                let knobs = words.map(knob).collect::<Option<_>>()?;
-                engines.push(EngineChoice { engine, knobs, tensor_cores, workspace: 0 });
-            } else if let Some(answer) = line.strip_prefix("= ") {
-                let mut words = answer.split(' ');
-                let cards = words.next()?;
-                let choice = |word: &str| {
-                    let (index, workspace) = word.split_once(':')?;
-                    let engine = engines.get(index.parse::<usize>().ok()?)?;
-                    Some(EngineChoice { workspace: workspace.parse().ok()?, ..engine.clone() })
-                };
-                let choices: Vec<EngineChoice> = words.map(choice).collect::<Option<_>>()?;
-                for card in cards.split(',') {
-                    let key: &String = key.as_ref()?;
-                    table.answers.insert((key.clone(), card.to_owned()), choices.clone());
-                }
-            } else {
-                key = Some(line.to_owned());
-            }
-        }
-        Some(table)
-    }
-}
-
-/// cuDNN without a device.
-pub struct EngineLibrary {
-    api: Arc<Backend>,
-    version: usize,
-}
-
-/// The first version that answers without a device.
-const OLDEST: usize = 90_800;
-
-/// Maximum number of parameters of an engine: more than there are kinds of them.
-const MOST_KNOBS: usize = 64;
-
-/// Maximum number of notes of an engine.
-const MOST_NOTES: usize = 32;
-
-impl EngineLibrary {
-    /// Opens the library, with cuBLAS, which it needs; neither needs a driver.
-    ///
-    /// # Errors
-    /// Why it cannot be used.
-    pub fn open() -> Result<EngineLibrary, String> {
-        let (api, version) = backend::open()?;
-        let library = EngineLibrary { api, version };
-        if version < OLDEST {
-            return Err(format!("cuDNN {} does not answer without a device; 9.8 does", library.version()));
-        }
-        Ok(library)
-    }
-
-    /// Its version, such as `9.19.0`.
-    pub fn version(&self) -> String {
-        let version = self.version;
-        format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100)
-    }
-
-    fn card(&self, card: &Card) -> Result<Rc<Descriptor>, String> {
-        let new = Descriptor::new(&self.api, Kind::CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR)?;
-        let text = card.description();
-        new.with(Attribute::CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, text.as_bytes())?.finalized()
-    }
-
-    /// The engines that qualify, in the order of the expected time, each with less workspace than all before it.
-    ///
-    /// # Errors
-    /// The library's message.
-    pub fn choices(&self, of: &ConvolutionQuery, card: &Card) -> Result<Vec<EngineChoice>, String> {
-        let (card, graph) = (self.card(card)?, self.graph(of)?);
-        let mut all: Vec<EngineChoice> = Vec::new();
-        for mode in
-            [cudnnBackendHeurMode_t::CUDNN_HEUR_MODE_A, cudnnBackendHeurMode_t::CUDNN_HEUR_MODE_FALLBACK]
-        {
-            let heuristics = Descriptor::new(&self.api, Kind::CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR)?
-                .naming(Attribute::CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, &[&graph])?
-                .with(Attribute::CUDNN_ATTR_ENGINEHEUR_MODE, &[HeuristicsMode::from(mode)])?
-                .naming(Attribute::CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, &[&card])?;
-            // A mode that knows no engine for the operation says that it does not support it.
-            let Ok(heuristics) = heuristics.finalized() else { continue };
-            let (results, kind) =
-                (Attribute::CUDNN_ATTR_ENGINEHEUR_RESULTS, Kind::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-            for configuration in heuristics.get_descriptors(results, kind, heuristics.count(results)?)? {
-                let Some(choice) = self.read(&configuration, of)? else { continue };
-                if all.iter().all(|before| choice.workspace < before.workspace) {
-                    all.push(choice);
-                }
-            }
-        }
-        Ok(all)
-    }
-
-    /// The configuration's description; none if its engine does not qualify.
-    fn read(
-        &self,
-        configuration: &Descriptor,
-        of: &ConvolutionQuery,
-    ) -> Result<Option<EngineChoice>, String> {
-        let engine = configuration.get_descriptors(
-            Attribute::CUDNN_ATTR_ENGINECFG_ENGINE,
-            Kind::CUDNN_BACKEND_ENGINE_DESCRIPTOR,
-            1,
-        )?;
-        let Some(engine) = engine.first() else { return Ok(None) };
-        let numerics: Vec<NumericalNote> =
-            engine.get(Attribute::CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, MOST_NOTES)?;
-        let behavior: Vec<BehaviorNote> =
-            engine.get(Attribute::CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, MOST_NOTES)?;
-        if !of.permits(&numerics, &behavior) {
-            return Ok(None);
-        }
-        let mut knobs = Vec::new();
-        let kind = Kind::CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR;
-        // The library does not tell the number of parameters before it is asked for them.
-        let choices = Attribute::CUDNN_ATTR_ENGINECFG_KNOB_CHOICES;
-        for knob in configuration.get_descriptors(choices, kind, MOST_KNOBS)? {
-            let of: Vec<KnobType> = knob.get(Attribute::CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, 1)?;
-            let value: Vec<i64> = knob.get(Attribute::CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, 1)?;
-            knobs.extend(of.iter().zip(&value).map(|(of, value)| (of.0, *value)));
-        }
-        knobs.sort_unstable();
-        let number: Vec<i64> = engine.get(Attribute::CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 1)?;
-        let bytes: Vec<i64> = configuration.get(Attribute::CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, 1)?;
-        let (Some(&engine), Some(&bytes)) = (number.first(), bytes.first()) else { return Ok(None) };
-        let tensor_cores =
-            numerics.contains(&NumericalNote(Numerics::CUDNN_NUMERICAL_NOTE_TENSOR_CORE as u32));
-        let workspace = u64::try_from(bytes).ok();
-        Ok(workspace.map(|workspace| EngineChoice { engine, knobs, tensor_cores, workspace }))
-    }
-
-    /// Bytes of workspace of the finalized plan that is made of a choice.
-    ///
-    /// # Errors
-    /// The library's message.
-    pub fn plan_workspace(
-        &self,
-        of: &ConvolutionQuery,
-        card: &Card,
-        choice: &EngineChoice,
-    ) -> Result<u64, String> {
-        let (card, graph) = (self.card(card)?, self.graph(of)?);
-        let engine = Descriptor::new(&self.api, Kind::CUDNN_BACKEND_ENGINE_DESCRIPTOR)?
-            .naming(Attribute::CUDNN_ATTR_ENGINE_OPERATION_GRAPH, &[&graph])?
-            .with(Attribute::CUDNN_ATTR_ENGINE_GLOBAL_INDEX, &[choice.engine])?
-            .naming(Attribute::CUDNN_ATTR_ENGINE_DEVICEPROP, &[&card])?
-            .finalized()?;
-        let knob = |(of, value): &(u32, i64)| {
-            Descriptor::new(&self.api, Kind::CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR)?
-                .with(Attribute::CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, &[KnobType(*of)])?
-                .with(Attribute::CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, &[*value])?
-                .finalized()
-        };
-        let knobs = choice.knobs.iter().map(knob).collect::<Result<Vec<_>, String>>()?;
-        let mut configuration = Descriptor::new(&self.api, Kind::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR)?
-            .naming(Attribute::CUDNN_ATTR_ENGINECFG_ENGINE, &[&engine])?;
-        if !knobs.is_empty() {
-            let all: Vec<&Rc<Descriptor>> = knobs.iter().collect();
-            configuration = configuration.naming(Attribute::CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, &all)?;
-        }
-        let plan = Descriptor::new(&self.api, Kind::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)?
-            .naming(Attribute::CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, &[&configuration.finalized()?])?
-            .naming(Attribute::CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, &[&card])?
-            .finalized()?;
-        let bytes: Vec<i64> = plan.get(Attribute::CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 1)?;
-        let bytes = bytes.first().and_then(|&bytes| u64::try_from(bytes).ok());
-        bytes.ok_or_else(|| "the plan does not say how much workspace it needs".to_owned())
-    }
-
-    /// The operation, as a graph of one.
-    fn graph(&self, of: &ConvolutionQuery) -> Result<Rc<Descriptor>, String> {
-        let Filter { found, image, weights, positions, padding, stride, dilation, .. } = &of.filter;
-        let elements = DataType::from(match of.stored {
-            FloatType::F32 => cudnnDataType_t::CUDNN_DATA_FLOAT,
-            FloatType::F16 => cudnnDataType_t::CUDNN_DATA_HALF,
-            FloatType::Bf16 => cudnnDataType_t::CUDNN_DATA_BFLOAT16,
-        });
-        let tensor = |id, extents| self.tensor(id, extents, elements, of.layout);
-        let (x, w, y) = (tensor(1, image)?, tensor(2, weights)?, tensor(3, positions)?);
-        let long = |list: &[i32]| list.iter().map(|&n| i64::from(n)).collect::<Vec<i64>>();
-        let (float, padding) = (DataType::from(cudnnDataType_t::CUDNN_DATA_FLOAT), long(padding));
-        let mode = ConvolutionMode::from(cudnnConvolutionMode_t::CUDNN_CROSS_CORRELATION);
-        let window = Descriptor::new(&self.api, Kind::CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR)?
-            .with(Attribute::CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, &[padding.len() as i64])?
-            .with(Attribute::CUDNN_ATTR_CONVOLUTION_COMP_TYPE, &[float])?
-            .with(Attribute::CUDNN_ATTR_CONVOLUTION_CONV_MODE, &[mode])?
-            .with(Attribute::CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, &padding)?
-            .with(Attribute::CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, &padding)?
-            .with(Attribute::CUDNN_ATTR_CONVOLUTION_DILATIONS, &long(dilation))?
-            .with(Attribute::CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, &long(stride))?
-            .finalized()?;
-        macro_rules! operation {
-            ($kind:ident, $alpha:ident, $beta:ident, $window:ident, $x:ident, $w:ident, $y:ident) => {
-                Descriptor::new(&self.api, Kind::$kind)?
-                    .with(Attribute::$alpha, &[1f32])?
-                    .with(Attribute::$beta, &[0f32])?
-                    .naming(Attribute::$window, &[&window])?
-                    .naming(Attribute::$x, &[&x])?
-                    .naming(Attribute::$w, &[&w])?
-                    .naming(Attribute::$y, &[&y])?
-            };
-        }
-        let operation = match found {
-            Found::Positions => operation!(
-                CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y
-            ),
-            Found::Image => operation!(
-                CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY
-            ),
-            Found::Weights => operation!(
-                CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY
-            ),
-        };
-        Descriptor::new(&self.api, Kind::CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR)?
-            .naming(Attribute::CUDNN_ATTR_OPERATIONGRAPH_OPS, &[&operation.finalized()?])?
-            .finalized()
-    }
-
-    fn tensor(
-        &self,
-        id: i64,
-        extents: &[i32],
-        elements: DataType,
-        layout: ChannelOrder,
-    ) -> Result<Rc<Descriptor>, String> {
-        let extents: Vec<i64> = extents.iter().map(|&n| i64::from(n)).collect();
-        // From the fastest dimension to the slowest.
-        let mut order: Vec<usize> = (0..extents.len()).rev().collect();
-        if layout == ChannelOrder::Last {
-            order.retain(|&d| d != 1);
-            order.insert(0, 1);
-        }
-        let (mut strides, mut next) = (vec![1i64; extents.len()], 1i64);
-        for d in order {
-            strides[d] = next;
-            next = next.saturating_mul(extents[d]);
-        }
-        Descriptor::new(&self.api, Kind::CUDNN_BACKEND_TENSOR_DESCRIPTOR)?
-            .with(Attribute::CUDNN_ATTR_TENSOR_DATA_TYPE, &[elements])?
-            .with(Attribute::CUDNN_ATTR_TENSOR_DIMENSIONS, &extents)?
-            .with(Attribute::CUDNN_ATTR_TENSOR_STRIDES, &strides)?
-            .with(Attribute::CUDNN_ATTR_TENSOR_UNIQUE_ID, &[id])?
-            .with(Attribute::CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, &[256i64])?
-            .finalized()
-    }
 }

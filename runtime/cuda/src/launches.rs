@@ -6,13 +6,15 @@
 //! workspace is not counted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use lmsc_ir::Type;
 use lmsc_ir::program::{Action, Checked, Launch, PlacedTensor, Stream};
 use lmsc_runtime::RunError;
 
+use super::engines::{EngineChoice, Engines, NoEngine};
 use super::fuse::{Fused, distinct, fuse, reached, width};
-use super::recipe::{self, AddressBase, Arg, Call, Convolution, Each, FloatType, Product};
+use super::recipe::{self, AddressBase, Arg, Call, Convolution, Each, FloatType, Product, Recipe};
 use super::session::{Places, recipes};
 
 /// The kind of a call.
@@ -40,6 +42,8 @@ pub enum CallKind {
         found: recipe::Found,
         /// Extents of the image, the weights and the positions.
         extents: [Vec<i32>; 3],
+        /// The engine that fits its workspace; none where the card's engines are not known.
+        engine: Option<EngineChoice>,
     },
     /// A copy to the host or from it, by its stream.
     Copy,
@@ -62,14 +66,23 @@ pub struct Listed {
     pub operations: u64,
     /// Type of the elements of its factors.
     pub factors: FloatType,
+    /// Why this own kernel convolves in place of cuDNN.
+    pub instead: Option<String>,
 }
 
-/// The calls of a step of the program on a device that has cuBLAS and cuDNN, in the program's order; or without the libraries, if
-/// `own_kernels` is set.
+/// The libraries of the device whose calls are listed.
+struct Has<'a> {
+    engines: &'a Engines,
+    own_kernels: bool,
+}
+
+/// The calls of a step of the program on a device that has cuBLAS and cuDNN, whose engines these are, in the program's order; or
+/// without the libraries, if `own_kernels` is set.
 ///
 /// # Errors
 /// [`RunError::NotReady`].
-pub fn launches(program: &Checked, own_kernels: bool) -> Result<Vec<Listed>, RunError> {
+pub fn launches(program: &Checked, engines: &Engines, own_kernels: bool) -> Result<Vec<Listed>, RunError> {
+    let has = Has { engines, own_kernels };
     let (recipes, known) = recipes(program)?;
     let (constants, mut places) = Places::new(program, &recipes, &known);
     places.put(&constants);
@@ -94,8 +107,8 @@ pub fn launches(program: &Checked, own_kernels: bool) -> Result<Vec<Listed>, Run
         };
         if let Some(one) = fused.get(&command).filter(|_| stream == Stream::Compute) {
             let mut own = Vec::new();
-            for call in recipes[command as usize].iter().flat_map(|recipe| &recipe.calls) {
-                of_call((command, node), call, own_kernels, &mut own);
+            for recipe in recipes[command as usize].iter() {
+                recipe.calls.iter().for_each(|call| of_call((command, node, recipe), call, &has, &mut own));
             }
             own.truncate(own.len() - one.of_first);
             all.append(&mut own);
@@ -110,19 +123,39 @@ pub fn launches(program: &Checked, own_kernels: bool) -> Result<Vec<Listed>, Run
         }
         let Some(recipe) = &recipes[command as usize] else { continue };
         for call in &recipe.calls {
-            of_call((command, node), call, own_kernels, &mut all);
+            of_call((command, node, recipe), call, &has, &mut all);
         }
     }
     Ok(all)
 }
 
 fn listed(stream: Stream, command: u32, node: &str, kind: CallKind) -> Listed {
-    Listed { stream, command, node: node.to_owned(), kind, bytes: 0, operations: 0, factors: FloatType::F32 }
+    let (node, factors) = (node.to_owned(), FloatType::F32);
+    Listed { stream, command, node, kind, bytes: 0, operations: 0, factors, instead: None }
 }
 
 /// Adds the entries of a call.
-fn of_call((command, launch): (u32, &Launch), call: &Call, own_kernels: bool, all: &mut Vec<Listed>) {
+fn of_call(
+    (command, launch, recipe): (u32, &Launch, &Recipe),
+    call: &Call,
+    has: &Has<'_>,
+    all: &mut Vec<Listed>,
+) {
     let of = |kind| listed(Stream::Compute, command, &launch.node, kind);
+    let own_kernels = has.own_kernels;
+    // Without the engines of the card it is not known that none fits.
+    let engine = match call {
+        Call::Convolution { library: Some(it), .. } if !own_kernels => {
+            let Range { start, end } = launch.workspace;
+            match has.engines.engine(it, recipe.scratch_of(end - start)) {
+                Ok(engine) => Ok(Some(engine)),
+                Err(NoEngine::Unknown) => Ok(None),
+                Err(why) => Err(why.to_string()),
+            }
+        }
+        Call::Convolution { library: None, .. } => Err("its size does not suit the library".to_owned()),
+        _ => Ok(None),
+    };
     let kernels = match call {
         Call::Products { library, .. } if !own_kernels => {
             all.extend(library.iter().map(|product| {
@@ -133,10 +166,11 @@ fn of_call((command, launch): (u32, &Launch), call: &Call, own_kernels: bool, al
             }));
             call.behind()
         }
-        Call::Convolution { library: Some(convolution), .. } if !own_kernels => {
+        Call::Convolution { library: Some(convolution), .. } if !own_kernels && engine.is_ok() => {
+            let engine = engine.clone().unwrap_or_default();
             let filter = &convolution.filter;
             let extents = [&filter.image, &filter.weights, &filter.positions].map(Vec::clone);
-            let kind = CallKind::Convolution { found: filter.found, extents };
+            let kind = CallKind::Convolution { found: filter.found, extents, engine };
             let (bytes, operations) = of_convolution(convolution);
             all.push(Listed { bytes, operations, factors: convolution.stored, ..of(kind) });
             call.behind()
@@ -146,14 +180,20 @@ fn of_call((command, launch): (u32, &Launch), call: &Call, own_kernels: bool, al
     // Own kernels replace the library; the library's operations are attributed to the first of them.
     let mut instead = match call {
         Call::Products { library, .. } if own_kernels => library.iter().map(|it| of_product(it).1).sum(),
-        Call::Convolution { library: Some(it), .. } if own_kernels => of_convolution(it).1,
+        Call::Convolution { library: Some(it), .. } if own_kernels || engine.is_err() => of_convolution(it).1,
         _ => 0,
     };
+    let mut why = engine.err().filter(|_| !own_kernels);
     for kernel in kernels {
         let (name, blocks) = (kernel.kernel.clone(), kernel.blocks);
         let (bytes, operations) = of_kernel(launch, kernel);
         let operations = operations.max(std::mem::take(&mut instead));
-        all.push(Listed { bytes, operations, ..of(CallKind::Kernel { name, blocks, operators: 1 }) });
+        all.push(Listed {
+            bytes,
+            operations,
+            instead: why.take(),
+            ..of(CallKind::Kernel { name, blocks, operators: 1 })
+        });
     }
 }
 

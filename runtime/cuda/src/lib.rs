@@ -3,8 +3,8 @@
 //! A [`Recipe`] is prepared from the same [`Spec`](lmsc_kernels::Spec) as a kernel of the host, and after it: a node that the host
 //! refuses is refused here with the same message. A recipe names kernels, blocks and arguments; with addresses, it becomes
 //! launches. Matrix products and convolutions exist twice: as kernels, and as calls of cuBLAS and cuDNN that replace the kernels
-//! where the libraries are found (`blas`, `dnn`). The sources are compiled by NVRTC for a device, and by a C++ compiler, through
-//! a shim, for tests.
+//! where the libraries are found (`blas`, `dnn`); `engines` chooses how cuDNN does a convolution, with a device or without. The
+//! sources are compiled by NVRTC for a device, and by a C++ compiler, through a shim, for tests.
 //!
 //! `make` has one file per family of operators, `table` one row per operator, `short` turns recipes on `f32` into recipes on
 //! short floats.
@@ -42,8 +42,6 @@ pub use recipe::{
 };
 pub use session::{CudaOptions, CudaSession, Group, fused, groups};
 pub use table::{operators, prepare};
-
-use std::collections::BTreeMap;
 
 use lmsc_ir::Bytes;
 
@@ -91,27 +89,6 @@ pub const SOURCES: &[KernelSource] = sources![
     "reduce" true true,
     "rnn" false true,
 ];
-
-/// Workspace in bytes with which each node of the graph runs best on a CUDA device, besides its values; zero for a node that
-/// cannot run there. With less, own kernels replace the libraries.
-pub fn workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
-    workspaces_of(graph, Recipe::workspace)
-}
-
-/// Workspace in bytes without which nodes of the graph do not run on a CUDA device: the need of own kernels.
-pub fn least_workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
-    workspaces_of(graph, Recipe::needed)
-}
-
-fn workspaces_of(
-    graph: &lmsc_ir::Graph,
-    bytes: impl Fn(&Recipe) -> Bytes,
-) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
-    let needs = |spec: &lmsc_kernels::Spec<'_>, _: &lmsc_kernels::Kernel| {
-        prepare(spec).map_or(Bytes::ZERO, |recipe| bytes(&recipe))
-    };
-    lmsc_runtime::kernels::workspaces_by(graph, needs, |_| {})
-}
 
 /// Maximum number of bytes of a device for the constants of the graph's kernels, besides its values and workspaces. Equal
 /// constants are stored once, so recomputed nodes add none.

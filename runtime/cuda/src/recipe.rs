@@ -287,8 +287,10 @@ pub struct Filter {
     pub weights: Vec<i32>,
     /// Samples, channels, and the number of positions of the window in each dimension.
     pub positions: Vec<i32>,
-    /// Padding of the image, the same at either end.
+    /// Padding of the image at the beginning of each dimension.
     pub padding: Vec<i32>,
+    /// Padding of the image at the end of each dimension.
+    pub after: Vec<i32>,
     /// Distance between positions.
     pub stride: Vec<i32>,
     /// Distance between elements of the window.
@@ -310,10 +312,8 @@ pub struct Convolution<A = Address> {
     pub positions: A,
     /// Type of the elements of all three tensors.
     pub stored: FloatType,
-    /// Workspace of the library.
+    /// Workspace of the library, as large as the engine needs that is chosen for the convolution.
     pub workspace: A,
-    /// Size of the workspace in bytes.
-    pub workspace_bytes: u64,
 }
 
 impl<A> Convolution<A> {
@@ -326,7 +326,6 @@ impl<A> Convolution<A> {
             positions: address(self.positions),
             stored: self.stored,
             workspace: address(self.workspace),
-            workspace_bytes: self.workspace_bytes,
         }
     }
 }
@@ -381,14 +380,15 @@ pub struct Recipe {
     pub rooms: Bytes,
     /// Bytes of the workspace behind the rooms, for kernels that keep nothing there from one product to the next.
     pub scratch: Bytes,
-    /// Bytes of scratch that libraries use at best speed, or need to run at all.
+    /// Bytes of scratch that matrix products by a library use at best speed, or need to run at all. Convolutions need what their
+    /// engines do, which depends on the card.
     pub library_scratch: Bytes,
     /// Constants that the calls read.
     pub constants: Vec<u8>,
 }
 
 impl Recipe {
-    /// Workspace in bytes with which all calls run at best, wherever it begins.
+    /// Workspace in bytes with which all calls but convolutions by a library run at best, wherever it begins.
     pub fn workspace(&self) -> Bytes {
         self.workspace_with(self.scratch.max(self.library_scratch))
     }
@@ -406,6 +406,11 @@ impl Recipe {
                 Bytes(self.rooms.0.saturating_add(SCRATCH_ALIGNMENT - 1).saturating_add(scratch))
             }
         }
+    }
+
+    /// Bytes of scratch in a workspace of `bytes` bytes, wherever it begins: so that what fits it does not depend on addresses.
+    pub fn scratch_of(&self, bytes: u64) -> u64 {
+        bytes.saturating_sub(self.rooms.0.saturating_add(SCRATCH_ALIGNMENT - 1))
     }
 
     /// Where the scratch begins in a workspace that begins at `workspace`.

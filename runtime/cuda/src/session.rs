@@ -28,6 +28,7 @@ use super::compile::KernelCompiler;
 use super::constants::{ALIGNMENT, Constants};
 use super::dnn::{self, Dnn};
 use super::driver::{self, Arena, Event, Function, Gpu, Graph, Module, Pinned, Ready};
+use super::engines::StepEngines;
 use super::fuse::{Ending, Fused, One, fuse};
 use super::library::LibraryFacts;
 use super::precision::Precision;
@@ -50,6 +51,8 @@ pub struct CudaOptions {
     /// Whether elementwise kernels are launched one by one. Otherwise consecutive elementwise kernels are fused, unless each of
     /// them is watched.
     pub single_kernels: bool,
+    /// Whether each launch ends before the next is issued, so that an error names the launch that failed.
+    pub synchronous: bool,
     /// Size limit in bytes of the device memory for the program and its kernels' constants; none: no limit. If the program runs
     /// in chunks, the limit applies to the constants and all chunks.
     pub budget: Option<u64>,
@@ -60,6 +63,19 @@ enum Work {
     Kernel(Ready),
     Product(Product<u64>),
     Convolution(Box<dnn::Ready>),
+}
+
+impl Work {
+    /// Its name in messages.
+    fn name(&self) -> String {
+        match self {
+            Work::Kernel(ready) => format!("the kernel `{}`", ready.kernel()),
+            Work::Product(_) => "a product by cuBLAS".to_owned(),
+            Work::Convolution(ready) => {
+                format!("a convolution by cuDNN's engine {}", ready.engine().engine)
+            }
+        }
+    }
 }
 
 /// Counts of the calls of one kind: all of them, and those that own kernels do although the library is open; and the first reason
@@ -503,8 +519,8 @@ impl Located<'_> {
 
     /// Bytes of scratch that libraries get; a plan may give less than they ask for.
     fn room(&self) -> u64 {
-        let (arena, workspace) = (self.places.arena, &self.launch.workspace);
-        (arena + workspace.end).saturating_sub(self.recipe.scratch_in(arena + workspace.start))
+        let workspace = &self.launch.workspace;
+        self.recipe.scratch_of(workspace.end - workspace.start)
     }
 
     /// Products as calls of cuBLAS, and the bytes of scratch that they take.
@@ -524,12 +540,11 @@ impl Located<'_> {
         of: Option<&recipe::Convolution>,
         dnn: &mut Dnn,
     ) -> Result<(Vec<Work>, u64), Unfit> {
-        let unsuitable = || Unfit::Ever("its padding or its size does not suit the library".to_owned());
-        let mut convolution = of.cloned().ok_or_else(unsuitable)?.map(|at| self.address(&at));
-        convolution.workspace_bytes = convolution.workspace_bytes.min(self.room());
+        let unsuitable = || Unfit::Ever("its size does not suit the library".to_owned());
+        let convolution = of.cloned().ok_or_else(unsuitable)?.map(|at| self.address(&at));
         // SAFETY: the recipe says how large its tensors are, and the program where they are. The arena is cleared later, and
         // nothing else runs.
-        let ready = unsafe { dnn.choose(convolution) }.map_err(Unfit::Here)?;
+        let ready = unsafe { dnn.choose(convolution, self.room()) }.map_err(Unfit::Here)?;
         let bytes = ready.workspace_bytes();
         Ok((vec![Work::Convolution(Box::new(ready))], bytes))
     }
@@ -823,11 +838,11 @@ impl CudaSession {
         Ok(())
     }
 
-    /// Makes the libraries do each of their calls once, on the current contents of the arena. A library loads the code of a
-    /// call at its first use, which must not happen within a step or while a step is captured.
+    /// Makes cuBLAS do each of its calls once, on the current contents of the arena; convolutions have run when they were chosen.
+    /// A library loads the code of a call at its first use, which must not happen within a step or while a step is captured.
     fn warm_up(&self) -> Result<(), String> {
         let mut theirs =
-            self.calls.by_command.iter().flatten().filter(|work| !matches!(work, Work::Kernel(_)));
+            self.calls.by_command.iter().flatten().filter(|work| matches!(work, Work::Product(_)));
         theirs.try_for_each(|work| self.work(Stream::Compute, work))
     }
 
@@ -920,6 +935,25 @@ impl CudaSession {
         let products =
             self.libraries.blas.as_ref().ok().and_then(|blas| some(blas.name(), &self.calls.tallies[0]));
         products.or_else(|| some(self.libraries.dnn.as_ref()?.as_ref().ok()?.name(), &self.calls.tallies[1]))
+    }
+
+    /// The engines of cuDNN that convolve; none if the library is not used.
+    pub fn engines(&self) -> Option<StepEngines> {
+        let dnn = self.libraries.dnn.as_ref()?.as_ref().ok()?;
+        let mut by_node = BTreeMap::new();
+        for (index, launch) in self.program.launches() {
+            let convolution = |work: &Work| match work {
+                Work::Convolution(ready) => Some(ready.engine().text()),
+                _ => None,
+            };
+            let engines: Vec<String> =
+                self.calls.by_command[index as usize].iter().filter_map(convolution).collect();
+            if !engines.is_empty() {
+                by_node.insert(launch.node.to_string(), engines);
+            }
+        }
+        let precision = Precision::NAMES[self.options.precision as usize].to_owned();
+        Some(StepEngines { version: dnn.facts().version.clone(), precision, by_node })
     }
 
     /// The device's address of the arena.
@@ -1145,13 +1179,44 @@ impl CudaSession {
         match self.fusion.kernels.get(&index).filter(|_| !self.is_single) {
             Some(Some((before, ready))) => {
                 let calls = &self.calls.by_command[index as usize][..*before];
-                calls.iter().try_for_each(|work| self.work(stream, work))?;
+                calls.iter().try_for_each(|work| self.work_of(stream, index, work))?;
                 // SAFETY: as for the kernels that it replaces.
-                unsafe { self.gpu.launch(stream, ready) }
+                let launched = unsafe { self.gpu.launch(stream, ready) };
+                let name = || format!("the fused kernel `{}`", ready.kernel());
+                self.followed(stream, index, name, launched)
             }
             Some(None) => Ok(()),
-            None => self.calls.by_command[index as usize].iter().try_for_each(|work| self.work(stream, work)),
+            None => {
+                let mut calls = self.calls.by_command[index as usize].iter();
+                calls.try_for_each(|work| self.work_of(stream, index, work))
+            }
         }
+    }
+
+    /// Issues a call of a command to the stream.
+    fn work_of(&self, stream: Stream, index: u32, work: &Work) -> Result<(), String> {
+        self.followed(stream, index, || work.name(), self.work(stream, work))
+    }
+
+    /// The result of issuing a call of the command; if each launch is to end before the next, the result of the call itself, with
+    /// its name.
+    fn followed(
+        &self,
+        stream: Stream,
+        index: u32,
+        name: impl FnOnce() -> String,
+        issued: Result<(), String>,
+    ) -> Result<(), String> {
+        if !self.options.synchronous {
+            return issued;
+        }
+        issued.and_then(|()| self.gpu.wait_for(stream)).map_err(|why| {
+            let node = match &self.program.stream(stream)[index as usize].action {
+                Action::Launch(launch) => format!(" of the node `{}`", launch.node),
+                _ => String::new(),
+            };
+            format!("{}{node} failed: {why}", name())
+        })
     }
 
     fn copy(&self, stream: Stream, copy: &Transfer) -> Result<(), String> {

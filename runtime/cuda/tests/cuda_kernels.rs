@@ -1044,11 +1044,16 @@ fn convolutions_suit_the_library_or_not() {
     assert_eq!((two.groups, two.found), (2, Found::Positions));
     let three = filter(&[1, 2, 4, 4, 4], &[3, 2, 2, 2, 2], &[1, 3, 5, 5, 5], "pads = [1, 1, 1, 1, 1, 1]");
     assert_eq!(three.unwrap().image.len(), 5);
-    // Padding that no window reads may differ at the end; padding that is read may not.
-    let end = filter(&[1, 1, 8, 8], &[1, 1, 3, 3], &[1, 1, 4, 4], "strides = [2, 2], pads = [1, 1, 0, 0]");
-    assert_eq!(end.unwrap().padding, [1, 1]);
-    let end = filter(&[1, 1, 8, 8], &[1, 1, 3, 3], &[1, 1, 4, 4], "strides = [2, 2], pads = [0, 0, 1, 1]");
-    assert_eq!(end, None);
+    // Padding that no window reads is as at the beginning; padding that is read may differ.
+    let end =
+        filter(&[1, 1, 8, 8], &[1, 1, 3, 3], &[1, 1, 4, 4], "strides = [2, 2], pads = [1, 1, 0, 0]").unwrap();
+    assert_eq!((&end.padding[..], &end.after[..]), (&[1, 1][..], &[1, 1][..]));
+    let end =
+        filter(&[1, 1, 8, 8], &[1, 1, 3, 3], &[1, 1, 4, 4], "strides = [2, 2], pads = [0, 0, 1, 1]").unwrap();
+    assert_eq!((&end.padding[..], &end.after[..]), (&[0, 0][..], &[1, 1][..]));
+    let end =
+        filter(&[1, 1, 9, 9], &[1, 1, 3, 3], &[1, 1, 4, 4], "pads = [0, 0, 3, 3], strides = [3, 3]").unwrap();
+    assert_eq!((&end.padding[..], &end.after[..]), (&[0, 0][..], &[3, 3][..]));
     // One pixel is a product, unless there is more to do; nothing is nothing.
     let of = |batch, attributes, bias| {
         let [image, positions] = [[batch, 4, 5, 5], [batch, 6, 5, 5]];

@@ -15,6 +15,7 @@ const UNSAFE: &[&str] = &[
     "runtime/cuda/src/compile.rs",
     "runtime/cuda/src/dnn.rs",
     "runtime/cuda/src/driver.rs",
+    "runtime/cuda/src/engines/library.rs",
     "runtime/cuda/src/library.rs",
     "runtime/cuda/src/measure.rs",
     "runtime/cuda/src/session.rs",

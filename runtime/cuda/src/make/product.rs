@@ -7,8 +7,8 @@ use lmsc_kernels::spec::{Spec, SpecError};
 
 use super::{Made, sums};
 use crate::recipe::{
-    self, Address, Arg, Convolution, Factor, Filter, FloatType, Found, NOWHERE, Recipe, operand, result,
-    spread_forward,
+    self, Address, AddressBase, Arg, Convolution, Factor, Filter, FloatType, Found, NOWHERE, Recipe, operand,
+    result, spread_forward,
 };
 
 /// The side of a tile of a result, and the number of products that are added up at a time.
@@ -232,25 +232,25 @@ fn pointwise(
     by_library(recipe, Extents { m, n, k }, matrices, &offsets, into)
 }
 
-/// Workspace in bytes for temporaries of a library algorithm, such as indices, transformed tiles, or tensors in another layout:
-/// the size of the three tensors of the convolution, between the minimum for products and a size that enables the faster
-/// algorithms in many cases.
-///
-/// It is the same on every device and in every plan, so the same algorithm is chosen. A profile records how much of it the
-/// algorithm does not need.
-///
-/// # Source
-/// `kCONV_CUDNN_WORKSPACE_LIMIT_BYTES` of Caffe2: 64 MiB, "as this enables the use of Winograd in many cases"; ONNX Runtime
-/// has its search within 32 MiB (`AlgoSearchWorkspaceSize`).
-fn convolution_workspace(filter: &Filter) -> u64 {
-    let elements =
-        |dims: &[i32]| dims.iter().fold(1u64, |all, &n| all.saturating_mul(u64::from(n.unsigned_abs())));
-    let all = [&filter.image, &filter.weights, &filter.positions].map(|dims| elements(dims));
-    (all.iter().sum::<u64>() * size_of::<f32>() as u64).clamp(16 << 10, 64 << 20)
+/// The padding at the end of a dimension: as at the beginning if there are as many positions then, otherwise the least with
+/// which there are; none if there are fewer positions even without.
+fn padding_after(
+    image: usize,
+    before: usize,
+    reach: usize,
+    stride: usize,
+    positions: usize,
+) -> Option<usize> {
+    let positions_with = |after: usize| {
+        let padded = image.checked_add(before)?.checked_add(after)?;
+        Some(padded.checked_sub(reach)? / stride + 1)
+    };
+    let last = positions.checked_sub(1)?.checked_mul(stride)?.checked_add(reach)?;
+    let least = last.saturating_sub(image.checked_add(before)?);
+    [before, least].into_iter().find(|&after| positions_with(after) == Some(positions))
 }
 
-/// The extents for the library; none if it cannot take them: its padding is the same at both ends, and it counts in 32 bits. None
-/// also for an empty convolution.
+/// The extents for the library; none if it cannot take them, because it counts in 32 bits. None also for an empty convolution.
 fn filter(conv: &Conv, found: Found) -> Option<Filter> {
     let w = &conv.window;
     // The library needs at least two dimensions.
@@ -263,21 +263,20 @@ fn filter(conv: &Conv, found: Found) -> Option<Filter> {
         all.iter().try_fold(1i32, |all, &n| all.checked_mul(n))?;
         Some(all)
     };
-    for d in first..3 {
+    let padded = |d: usize| {
         let reach = (w.kernel[d].max(1) - 1).checked_mul(w.dilation[d])?.checked_add(1)?;
-        let padded = usize::try_from(w.before[d]).ok()?.checked_mul(2)?.checked_add(w.image[d])?;
-        // With the same padding at the end as at the beginning, the number of positions must be the same.
-        if padded.checked_sub(reach)? / w.stride[d] + 1 != w.positions[d] {
-            return None;
-        }
-    }
-    let padding = w.before[first..].iter().map(|&n| i32::try_from(n).ok()).collect::<Option<_>>()?;
+        let before = usize::try_from(w.before[d]).ok()?;
+        let after = padding_after(w.image[d], before, reach, w.stride[d], w.positions[d])?;
+        Some((i32::try_from(before).ok()?, i32::try_from(after).ok()?))
+    };
+    let (padding, after) = (first..3).map(padded).collect::<Option<(Vec<i32>, Vec<i32>)>>()?;
     Some(Filter {
         found,
         image: tensor(conv.batch, conv.groups * conv.inner, w.image)?,
         weights: tensor(conv.groups * conv.outer, conv.inner, w.kernel)?,
         positions: tensor(conv.batch, conv.groups * conv.outer, w.positions)?,
         padding,
+        after,
         stride: some(&w.stride[first..])?,
         dilation: some(&w.dilation[first..])?,
         groups: count(conv.groups)?,
@@ -285,17 +284,10 @@ fn filter(conv: &Conv, found: Found) -> Option<Filter> {
 }
 
 /// The convolution for the library, if the library can take it.
-fn convolution(
-    recipe: &mut Recipe,
-    conv: &Conv,
-    found: Found,
-    [image, weights, positions]: [Address; 3],
-) -> Option<Convolution> {
-    let filter = filter(conv, found)?;
-    let workspace_bytes = convolution_workspace(&filter);
-    let workspace = recipe.library_scratch_for(workspace_bytes);
-    let stored = FloatType::F32;
-    Some(Convolution { filter, image, weights, positions, stored, workspace, workspace_bytes })
+fn convolution(conv: &Conv, found: Found, [image, weights, positions]: [Address; 3]) -> Option<Convolution> {
+    let (filter, stored) = (filter(conv, found)?, FloatType::F32);
+    let workspace = Address { at: AddressBase::Scratch, offset: 0 };
+    Some(Convolution { filter, image, weights, positions, stored, workspace })
 }
 
 /// Adds the bias of each channel to its `places` elements.
@@ -333,7 +325,7 @@ fn forward(
     if let Some(products) = pointwise(recipe, conv, [m, k], [weights, image, bias, out], [k, 1]) {
         return recipe.library_or(Some(products), kernels);
     }
-    let library = convolution(recipe, conv, Found::Positions, [image, weights, out]);
+    let library = convolution(conv, Found::Positions, [image, weights, out]);
     let channels = conv.groups * conv.outer;
     let behind = |recipe: &mut Recipe| {
         add_bias(recipe, conv.batch, channels, places, bias, out);
@@ -357,7 +349,7 @@ fn back(
     if let Some(products) = pointwise(recipe, conv, [m, k], [weights, positions, bias, out], [1, m]) {
         return recipe.library_or(Some(products), kernels);
     }
-    let library = convolution(recipe, conv, Found::Image, [out, weights, positions]);
+    let library = convolution(conv, Found::Image, [out, weights, positions]);
     let channels = conv.groups * conv.inner;
     let behind = |recipe: &mut Recipe| {
         add_bias(recipe, conv.batch, channels, pixels, bias, out);
@@ -376,7 +368,7 @@ fn weights_grad(
     let k = conv.batch * conv.window.positions_len();
     let (parts, length) = parts(tiles(m, n) * conv.groups, k);
     let sums = if parts > 1 { recipe.scratch_for::<f32>(parts * conv.groups * m * n) } else { out };
-    let library = convolution(recipe, conv, Found::Weights, [image, out, positions]);
+    let library = convolution(conv, Found::Weights, [image, out, positions]);
     let kernels = |recipe: &mut Recipe| {
         let args = vec![words(conv, parts, length), positions.into(), image.into(), sums.into()];
         recipe.blocks("convolve_weights", tiles(m, n) * conv.groups * parts, args)?;

@@ -6,7 +6,7 @@
 // FAKECUDA_SLOW: the same of kernels, copies to the host and copies to the device, such as "0 200 0". Besides, operations are
 // held up for random times, which follow from fakecuda_seed, or FAKECUDA_SEED, and from the order in which they are given.
 // Times of fakecuda_slow and random times are skipped while nothing else happens; those of FAKECUDA_SLOW pass by the clock.
-// FAKECUDA_MAPS=0: the device cannot map chunks. FAKECUDA_REGISTER=0: the system pins no memory of the process.
+// FAKECUDA_FAULT: the name of a kernel that reads where no memory is. FAKECUDA_MAPS=0: the device cannot map chunks. FAKECUDA_REGISTER=0: the system pins no memory of the process.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -694,7 +694,9 @@ API int cuLaunchKernel(std::string* function, unsigned blocks, unsigned, unsigne
     stream->computes = true;
     stream->push([=] {
         linger(KERNEL_RUN, held);
+        static const char* faulty = getenv("FAKECUDA_FAULT");
         if (shim_launch(function->c_str(), blocks, threads, kept->pointers.data())) failed = true;
+        if (faulty && *function == faulty) failed = true;
     });
     return OK;
 }

@@ -1,47 +1,30 @@
 // A cuDNN without a device, for the driver of fake.cpp: convolutions in two and three dimensions and their gradients, each
-// with several algorithms that differ in workspace, in whether they are deterministic, and in what they support. It refuses
-// what the real one refuses, and to run what is not deterministic; of the workspace an algorithm needs all, and writes over
-// it before and after.
+// with several engines that differ in workspace, in what they round, in whether they are deterministic, and in what they
+// support. It refuses what the real one refuses, and to run what is not deterministic; of the workspace an engine needs all,
+// and writes over it before and after. FAKEDNN_VERSION: its version (91900).
+#include <cstdlib>
 #include <initializer_list>
 #include <vector>
 
 #include "fake_library.h"
 
+#include "fake_backend.h"
+
 namespace {
 
-enum Status { OK = 0, BAD_PARAM = 2000, MISALIGNED = 2003, INSUFFICIENT = 2006, NOT_SUPPORTED = 3000 };
-enum Math { DEFAULT_MATH = 0, TENSOR_OP_MATH = 1, ALLOW_CONVERSION = 2, FMA_MATH = 3 };
-enum { FLOAT = 0, HALF = 2, BFLOAT16 = 9, NCHW = 0, CROSS_CORRELATION = 1 };
+using backend::Convolution;
+using backend::Engine;
+using backend::OK;
+
+enum { FLOAT = 0, HALF = 2, BFLOAT16 = 9 };
 
 std::atomic<uint64_t> convolutions, rounded, narrow, refused, alive, asked, least;
-
-int refuse(int status) { return refused++, status; }
-
-struct Tensor {
-    int rank = 0, dims[5], element = F32;
-    bool set(int type) {
-        element = type == HALF ? F16 : type == BFLOAT16 ? BF16 : F32;
-        return type == FLOAT || type == HALF || type == BFLOAT16;
-    }
-    bool operator==(const Tensor& other) const {
-        return rank == other.rank && !memcmp(dims, other.dims, sizeof(int) * (size_t)rank);
-    }
-    int64_t count(int from = 0) const {
-        int64_t all = 1;
-        for (int d = from; d < rank; d++) all *= dims[d];
-        return all;
-    }
-};
-
-struct Window {
-    int rank = 0, padding[3], stride[3], dilation[3], groups = 1, math = DEFAULT_MATH;
-};
 
 struct Handle {
     void* stream = nullptr;
 };
 
-// What an algorithm is to be asked for: the window in three dimensions, missing ones first.
+// What an engine is to be asked for: the window in three dimensions, missing ones first.
 struct Shape {
     int64_t batch, groups, inner, outer;
     int64_t image[3], positions[3], kernel[3], stride[3], dilation[3], padding[3];
@@ -51,20 +34,31 @@ struct Shape {
     int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
 };
 
-bool fits(const Tensor* x, const Tensor* w, const Window* c, const Tensor* y, Shape& s) {
-    const int rank = c->rank + 2;
-    if (x->element != w->element || x->element != y->element) return false;
-    if (c->rank < 2 || x->rank != rank || w->rank != rank || y->rank != rank || c->groups < 1) return false;
-    if (x->dims[0] != y->dims[0] || x->dims[1] != w->dims[1] * c->groups || y->dims[1] != w->dims[0]) return false;
-    if (w->dims[0] % c->groups) return false;
-    s.batch = x->dims[0], s.groups = c->groups, s.inner = w->dims[1], s.outer = w->dims[0] / c->groups;
-    for (int d = 0; d < 3; d++) {
-        const int at = d - (3 - c->rank);
+bool packed(const backend::Tensor& tensor) {
+    int64_t next = 1;
+    for (size_t d = tensor.dims.size(); d-- > 0; next *= tensor.dims[d])
+        if (tensor.dims[d] < 1 || tensor.strides[d] != next) return false;
+    return next <= INT32_MAX;
+}
+
+bool fits(const Convolution& of, Shape& s) {
+    const auto &x = of.x.dims, &w = of.w.dims, &y = of.y.dims;
+    const size_t rank = of.before.size();
+    if (of.x.element != FLOAT && of.x.element != HALF && of.x.element != BFLOAT16) return false;
+    if (of.x.element != of.w.element || of.x.element != of.y.element) return false;
+    if (rank < 2 || rank > 3 || x.size() != rank + 2 || w.size() != rank + 2 || y.size() != rank + 2) return false;
+    if (of.stride.size() != rank || of.dilation.size() != rank || !packed(of.x) || !packed(of.w) || !packed(of.y)) return false;
+    if (x[0] != y[0] || x[1] % w[1] || y[1] != w[0]) return false;
+    s.batch = x[0], s.groups = x[1] / w[1], s.inner = w[1], s.outer = w[0] / s.groups;
+    if (w[0] % s.groups) return false;
+    for (size_t d = 0; d < 3; d++) {
         s.image[d] = s.positions[d] = s.kernel[d] = s.stride[d] = s.dilation[d] = 1, s.padding[d] = 0;
-        if (at < 0) continue;
-        s.image[d] = x->dims[2 + at], s.positions[d] = y->dims[2 + at], s.kernel[d] = w->dims[2 + at];
-        s.stride[d] = c->stride[at], s.dilation[d] = c->dilation[at], s.padding[d] = c->padding[at];
-        const int64_t free = s.image[d] + 2 * s.padding[d] - ((s.kernel[d] - 1) * s.dilation[d] + 1);
+        if (d + rank < 3) continue;
+        const size_t at = d + rank - 3;
+        s.image[d] = x[2 + at], s.positions[d] = y[2 + at], s.kernel[d] = w[2 + at];
+        s.stride[d] = of.stride[at], s.dilation[d] = of.dilation[at], s.padding[d] = of.before[at];
+        if (of.before[at] < 0 || of.after[at] < 0 || of.stride[at] < 1 || of.dilation[at] < 1) return false;
+        const int64_t free = s.image[d] + of.before[at] + of.after[at] - ((s.kernel[d] - 1) * s.dilation[d] + 1);
         if (free < 0 || free / s.stride[d] + 1 != s.positions[d]) return false;
     }
     return true;
@@ -120,7 +114,7 @@ int64_t position(const Shape& s, int64_t tap, int64_t at) {
     return index;
 }
 
-enum Kind { FORWARD, DATA, FILTER };
+using backend::DATA, backend::FILTER, backend::FORWARD;
 
 void convolve(const void* data) {
     Work work;
@@ -193,89 +187,7 @@ void convolve(const void* data) {
     narrow += work.element != F32 ? 1 : 0;
 }
 
-struct Algorithm {
-    int number;
-    bool deterministic;
-};
-// In the order of the heuristics, which know of no limit: what is fast needs much, or adds up in any order.
-const Algorithm ALGORITHMS[3][4] = {
-    {{7, true}, {6, true}, {1, true}, {0, true}},
-    {{0, false}, {5, true}, {4, true}, {1, true}},
-    {{0, false}, {3, false}, {5, true}, {1, true}},
-};
-
-const Algorithm* known(int kind, int number) {
-    for (const Algorithm& algorithm : ALGORITHMS[kind])
-        if (algorithm.number == number) return &algorithm;
-    return nullptr;
-}
-
-// What an algorithm needs; no status but OK where it does not do this. Transformed tiles are for windows of 3 × 3 alone.
-int needs(int kind, int number, const Tensor* x, const Tensor* w, const Window* c, const Tensor* y, size_t* bytes) {
-    Shape s;
-    if (!fits(x, w, c, y, s)) return BAD_PARAM;
-    if (!known(kind, number)) return NOT_SUPPORTED;
-    const bool large = number == (kind == FORWARD ? 7 : 5), small = number == (kind == FORWARD ? 6 : 4);
-    const bool tiles = c->rank == 2 && s.groups == 1 && s.kernel[1] == 3 && s.kernel[2] == 3 && s.stride[1] == 1 &&
-                       s.stride[2] == 1 && s.dilation[1] == 1 && s.dilation[2] == 1;
-    if ((large || (small && kind != FILTER)) && !tiles) return NOT_SUPPORTED;
-    *bytes = large ? 9 * (size_t)(x->count() + y->count())
-                   : (size_t)((kind == FORWARD ? w->count(1) : kind == DATA ? w->count(2) : w->count()) * 4);
-    // As the real one's, where it is told to need no less.
-    if (*bytes < least) *bytes = least;
-    if (kind == FORWARD && number == 0) *bytes = least;
-    return OK;
-}
-
-struct Answer {
-    int algorithm, status;
-    float time;
-    size_t memory;
-    int determinism, math, reserved[3];
-};
-
-int heuristics(int kind, const Tensor* x, const Tensor* w, const Window* c, const Tensor* y, int most, int* count,
-               Answer* answers) {
-    Shape s;
-    if (!fits(x, w, c, y, s) || most < 1) return refuse(BAD_PARAM);
-    asked++;
-    *count = 0;
-    for (const Algorithm& algorithm : ALGORITHMS[kind])
-        for (int math : {(int)ALLOW_CONVERSION, (int)DEFAULT_MATH, (int)TENSOR_OP_MATH, (int)FMA_MATH}) {
-            // What is named is no more than what is allowed, and no conversion of what is short.
-            const bool converts = x->element == F32 && c->math == ALLOW_CONVERSION;
-            const bool is_named = math == FMA_MATH || (math == ALLOW_CONVERSION ? converts
-                                  : (math == DEFAULT_MATH) == (x->element == F32) && c->math != FMA_MATH);
-            if (!is_named || *count == most) continue;
-            Answer answer = {algorithm.number, OK, -1, 0, algorithm.deterministic, math, {0, 0, 0}};
-            answer.status = needs(kind, algorithm.number, x, w, c, y, &answer.memory);
-            answers[(*count)++] = answer;
-        }
-    return OK;
-}
-
-int begin(int kind, Handle* handle, const float* alpha, const Tensor* x, const void* x_at, const Tensor* w,
-          const void* w_at, const Window* c, const Tensor* y, const void* y_at, int algorithm, void* workspace,
-          size_t bytes, const float* beta) {
-    size_t needed = 0;
-    Work work;
-    if (!handle->stream || *alpha != 1 || *beta != 0 || !fits(x, w, c, y, work.s)) return refuse(BAD_PARAM);
-    if (needs(kind, algorithm, x, w, c, y, &needed) || !known(kind, algorithm)->deterministic) return refuse(NOT_SUPPORTED);
-    if (bytes < needed) return refuse(INSUFFICIENT);
-    if ((uintptr_t)workspace % 256) return refuse(MISALIGNED);
-    const auto is_there = [](const void* at, int64_t count) { return fakecuda_is_device((uint64_t)at, (size_t)count); };
-    const int64_t each = width(x->element);
-    if (!is_there(x_at, each * x->count()) || !is_there(w_at, each * w->count()) || !is_there(y_at, each * y->count()) ||
-        (bytes && !fakecuda_is_device((uint64_t)workspace, bytes)))
-        return refuse(BAD_PARAM);
-    work.x = (char*)x_at, work.w = (char*)w_at, work.y = (char*)y_at;
-    work.kind = kind, work.element = x->element;
-    work.round = x->element != F32 || c->math == FMA_MATH || c->math == TENSOR_OP_MATH ? nullptr
-                 : c->math == ALLOW_CONVERSION ? round_f16 : round_tf32;
-    work.workspace = workspace, work.bytes = bytes;
-    fakecuda_push(handle->stream, convolve, &work, sizeof work);
-    return OK;
-}
+int element(int type) { return type == HALF ? F16 : type == BFLOAT16 ? BF16 : F32; }
 
 template <class T>
 int create(T** made) {
@@ -290,92 +202,75 @@ int destroy(T* made) {
 
 }  // namespace
 
+int backend::refuse(int status) { return refused++, status; }
+void backend::lives(int change) { alive += (uint64_t)(int64_t)change; }
+
+// What is fast needs much, or adds up in any order. The tens of a number say what is rounded: nothing, to TF32, to f16.
+// Transformed tiles are for windows of 3 x 3 alone.
+std::vector<Engine> backend::engines(const Convolution& of) {
+    struct Algorithm {
+        int64_t number;
+        bool deterministic, tiles;
+        int64_t workspace;
+    };
+    Shape s;
+    std::vector<Engine> all;
+    if (!fits(of, s)) return all;
+    asked++;
+    const int64_t large = 9 * (of.x.count() + of.y.count()), tap = s.taps() * 4;
+    const std::vector<Algorithm> forward = {{7, true, true, large}, {6, true, true, s.inner * tap}, {0, true, false, 0}};
+    const std::vector<Algorithm> data = {{3, false, false, 0}, {5, true, true, large}, {4, true, true, tap}, {1, true, false, 0}};
+    const std::vector<Algorithm> filter = {{3, false, false, 0}, {5, true, true, large}, {4, true, false, of.w.count() * 4},
+                                           {1, true, false, 0}};
+    const bool tiles = of.before.size() == 2 && s.groups == 1 && s.kernel[1] == 3 && s.kernel[2] == 3 && s.stride[1] == 1 &&
+                       s.stride[2] == 1 && s.dilation[1] == 1 && s.dilation[2] == 1;
+    for (int math : {2, 1, 0})
+        for (const Algorithm& one : of.kind == FORWARD ? forward : of.kind == DATA ? data : filter) {
+            // Short floats are not rounded.
+            if ((one.tiles && !tiles) || (math && of.x.element != FLOAT)) continue;
+            Engine engine = {one.number + 10 * math, {}, one.workspace};
+            if (math) engine.notes.push_back(TENSOR_CORE);
+            if (math == 2) engine.notes.push_back(DOWN_CONVERT);
+            if (!one.deterministic) engine.notes.push_back(NONDETERMINISTIC);
+            // As the real one's, where it is told to need no less.
+            if (engine.workspace < (int64_t)least) engine.workspace = (int64_t)least;
+            all.push_back(engine);
+        }
+    return all;
+}
+
+int backend::execute(void* handle, const Convolution& of, const Engine& by, char* x, char* w, char* y, void* workspace) {
+    Work work;
+    if (!handle || !((Handle*)handle)->stream || !fits(of, work.s)) return BAD_PARAM;
+    for (int note : by.notes)
+        if (note == NONDETERMINISTIC) return NOT_SUPPORTED;
+    const size_t bytes = (size_t)by.workspace;
+    if ((uintptr_t)workspace % 256) return MISALIGNED;
+    const auto is_there = [](const void* at, int64_t count) { return fakecuda_is_device((uint64_t)at, (size_t)count); };
+    work.element = element(of.x.element);
+    const int64_t each = width(work.element);
+    if (!is_there(x, each * of.x.count()) || !is_there(w, each * of.w.count()) || !is_there(y, each * of.y.count()) ||
+        (bytes && !fakecuda_is_device((uint64_t)workspace, bytes)))
+        return BAD_PARAM;
+    work.x = x, work.w = w, work.y = y, work.kind = of.kind;
+    work.round = by.number >= 20 ? round_f16 : by.number >= 10 ? round_tf32 : nullptr;
+    work.workspace = workspace, work.bytes = bytes;
+    fakecuda_push(((Handle*)handle)->stream, convolve, &work, sizeof work);
+    return OK;
+}
+
 // How many convolutions it has done (0), how many of them with rounded numbers (1), what it has refused (2), how many handles
-// and descriptors there are (3), how often its heuristics were asked (4), and how many convolutions were of short floats (5).
+// and descriptors there are (3), how often its engines were asked for (4), and how many convolutions were of short floats (5).
 API uint64_t fakednn_count(unsigned what) {
     return what == 0 ? convolutions : what == 1 ? rounded : what == 2 ? refused : what == 3 ? alive : what == 4 ? asked : narrow;
 }
-// The fewest bytes of workspace that any algorithm needs.
+// The fewest bytes of workspace that any engine needs.
 API void fakednn_least(uint64_t bytes) { least = bytes; }
 
-API size_t cudnnGetVersion() { return 91900; }
-API const char* cudnnGetErrorString(int status) {
-    return status == NOT_SUPPORTED ? "CUDNN_STATUS_NOT_SUPPORTED" : "CUDNN_STATUS_BAD_PARAM";
+API size_t cudnnGetVersion() {
+    const char* version = getenv("FAKEDNN_VERSION");
+    return version ? strtoull(version, nullptr, 10) : 91900;
 }
 API int cudnnCreate(Handle** handle) { return create(handle); }
 API int cudnnDestroy(Handle* handle) { return destroy(handle); }
 API int cudnnSetStream(Handle* handle, void* stream) { return handle->stream = stream, OK; }
-API int cudnnCreateTensorDescriptor(Tensor** tensor) { return create(tensor); }
-API int cudnnDestroyTensorDescriptor(Tensor* tensor) { return destroy(tensor); }
-API int cudnnCreateFilterDescriptor(Tensor** tensor) { return create(tensor); }
-API int cudnnDestroyFilterDescriptor(Tensor* tensor) { return destroy(tensor); }
-API int cudnnCreateConvolutionDescriptor(Window** window) { return create(window); }
-API int cudnnDestroyConvolutionDescriptor(Window* window) { return destroy(window); }
-
-API int cudnnSetTensorNdDescriptor(Tensor* tensor, int type, int rank, const int* dims, const int* strides) {
-    if (!tensor->set(type) || rank < 4 || rank > 5) return refuse(BAD_PARAM);
-    int64_t packed = 1;
-    for (int d = rank - 1; d >= 0; d--) {
-        if (dims[d] < 1 || strides[d] != packed) return refuse(BAD_PARAM);
-        packed *= tensor->dims[d] = dims[d];
-    }
-    return tensor->rank = rank, packed > INT32_MAX ? refuse(NOT_SUPPORTED) : OK;
-}
-API int cudnnSetFilterNdDescriptor(Tensor* tensor, int type, int format, int rank, const int* dims) {
-    if (!tensor->set(type) || format != NCHW || rank < 4 || rank > 5) return refuse(BAD_PARAM);
-    for (int d = 0; d < rank; d++) tensor->dims[d] = dims[d];
-    return tensor->rank = rank, OK;
-}
-API int cudnnSetConvolutionNdDescriptor(Window* window, int rank, const int* padding, const int* stride,
-                                        const int* dilation, int mode, int type) {
-    if (mode != CROSS_CORRELATION || type != FLOAT || rank < 2 || rank > 3) return refuse(BAD_PARAM);
-    for (int d = 0; d < rank; d++) {
-        if (padding[d] < 0 || stride[d] < 1 || dilation[d] < 1) return refuse(BAD_PARAM);
-        window->padding[d] = padding[d], window->stride[d] = stride[d], window->dilation[d] = dilation[d];
-    }
-    return window->rank = rank, OK;
-}
-API int cudnnSetConvolutionGroupCount(Window* window, int groups) { return window->groups = groups, OK; }
-API int cudnnSetConvolutionMathType(Window* window, int math) {
-    return window->math = math, math >= DEFAULT_MATH && math <= FMA_MATH ? OK : refuse(NOT_SUPPORTED);
-}
-
-API int cudnnGetConvolutionForwardAlgorithm_v7(Handle*, const Tensor* x, const Tensor* w, const Window* c,
-                                               const Tensor* y, int most, int* count, Answer* answers) {
-    return heuristics(FORWARD, x, w, c, y, most, count, answers);
-}
-API int cudnnGetConvolutionBackwardDataAlgorithm_v7(Handle*, const Tensor* w, const Tensor* y, const Window* c,
-                                                    const Tensor* x, int most, int* count, Answer* answers) {
-    return heuristics(DATA, x, w, c, y, most, count, answers);
-}
-API int cudnnGetConvolutionBackwardFilterAlgorithm_v7(Handle*, const Tensor* x, const Tensor* y, const Window* c,
-                                                      const Tensor* w, int most, int* count, Answer* answers) {
-    return heuristics(FILTER, x, w, c, y, most, count, answers);
-}
-API int cudnnGetConvolutionForwardWorkspaceSize(Handle*, const Tensor* x, const Tensor* w, const Window* c,
-                                                const Tensor* y, int algorithm, size_t* bytes) {
-    return needs(FORWARD, algorithm, x, w, c, y, bytes);
-}
-API int cudnnGetConvolutionBackwardDataWorkspaceSize(Handle*, const Tensor* w, const Tensor* y, const Window* c,
-                                                     const Tensor* x, int algorithm, size_t* bytes) {
-    return needs(DATA, algorithm, x, w, c, y, bytes);
-}
-API int cudnnGetConvolutionBackwardFilterWorkspaceSize(Handle*, const Tensor* x, const Tensor* y, const Window* c,
-                                                       const Tensor* w, int algorithm, size_t* bytes) {
-    return needs(FILTER, algorithm, x, w, c, y, bytes);
-}
-API int cudnnConvolutionForward(Handle* handle, const float* alpha, const Tensor* x, const void* x_at, const Tensor* w,
-                                const void* w_at, const Window* c, int algorithm, void* workspace, size_t bytes,
-                                const float* beta, const Tensor* y, void* y_at) {
-    return begin(FORWARD, handle, alpha, x, x_at, w, w_at, c, y, y_at, algorithm, workspace, bytes, beta);
-}
-API int cudnnConvolutionBackwardData(Handle* handle, const float* alpha, const Tensor* w, const void* w_at,
-                                     const Tensor* y, const void* y_at, const Window* c, int algorithm, void* workspace,
-                                     size_t bytes, const float* beta, const Tensor* x, void* x_at) {
-    return begin(DATA, handle, alpha, x, x_at, w, w_at, c, y, y_at, algorithm, workspace, bytes, beta);
-}
-API int cudnnConvolutionBackwardFilter(Handle* handle, const float* alpha, const Tensor* x, const void* x_at,
-                                       const Tensor* y, const void* y_at, const Window* c, int algorithm,
-                                       void* workspace, size_t bytes, const float* beta, const Tensor* w, void* w_at) {
-    return begin(FILTER, handle, alpha, x, x_at, w, w_at, c, y, y_at, algorithm, workspace, bytes, beta);
-}

@@ -5,7 +5,7 @@
 // 50 TFLOP/s, copies at 50 GB/s and 10 us, so that what is measured is the same from run to run.
 //
 // NULLCUDA_MEMORY: bytes of the device (79 GiB). NULLCUDA_HELD: bytes that contexts hold (512 MiB). NULLCUDA_DEVICES: how many
-// devices there are (1). NULLCUDA_REGISTER=0: memory of the process is not pinned. NULLCUDA_DNN=0: cuDNN has no algorithm.
+// devices there are (1). NULLCUDA_REGISTER=0: memory of the process is not pinned. NULLCUDA_DNN=0: cuDNN has no engine.
 // NULLCUDA_LOG: a file to which a line is added for each call that matters:
 //   alloc BYTES LIVE | free BYTES LIVE | chunk BYTES LIVE | register BYTES | hostalloc BYTES | memset BYTES
 //   launch KERNEL BLOCKS | product BATCH M N K WORKSPACE | forward, data or filter FLOP WORKSPACE | in BYTES | out BYTES
@@ -386,24 +386,6 @@ namespace {
 struct Dnn {
     Stream* stream;
 };
-struct Shape {
-    int rank, extents[8];
-    double size() const {
-        double all = 1;
-        for (int i = 0; i < rank; i++) all *= extents[i];
-        return all;
-    }
-};
-struct Math {
-    int math;
-};
-// As the library's answer, for each of the three.
-struct Answer {
-    int algorithm, status;
-    float time;
-    size_t memory;
-    int determinism, math, reserved[3];
-};
 }  // namespace
 API int cudnnCreate(Dnn** handle) {
     say("dnn %s", own_path());
@@ -412,51 +394,19 @@ API int cudnnCreate(Dnn** handle) {
 API int cudnnDestroy(Dnn* handle) { return delete handle, 0; }
 API int cudnnSetStream(Dnn* handle, Stream* stream) { return handle->stream = stream, 0; }
 API size_t cudnnGetVersion() { return 91900; }
-API const char* cudnnGetErrorString(int) { return "CUDNN_STATUS"; }
-API int cudnnCreateTensorDescriptor(Shape** shape) { return *shape = new Shape{}, 0; }
-API int cudnnDestroyTensorDescriptor(Shape* shape) { return delete shape, 0; }
-API int cudnnCreateFilterDescriptor(Shape** shape) { return *shape = new Shape{}, 0; }
-API int cudnnDestroyFilterDescriptor(Shape* shape) { return delete shape, 0; }
-API int cudnnCreateConvolutionDescriptor(Math** of) { return *of = new Math{}, 0; }
-API int cudnnDestroyConvolutionDescriptor(Math* of) { return delete of, 0; }
-static int set(Shape* shape, int rank, const int* extents) {
-    if (rank > 8) return 2000;
-    shape->rank = rank;
-    return std::copy(extents, extents + rank, shape->extents), 0;
+
+#include "fake_backend.h"
+
+int backend::refuse(int status) { return status; }
+void backend::lives(int) {}
+std::vector<backend::Engine> backend::engines(const Convolution& of) {
+    if (!setting("NULLCUDA_DNN", 1)) return {};
+    const int64_t copies = 4 * (of.x.count() + of.w.count() + of.y.count()) + 16;
+    return {{9, {TENSOR_CORE}, copies}, {67, {}, of.kind == FILTER ? copies : 0}, {1, {}, 0}};
 }
-API int cudnnSetTensorNdDescriptor(Shape* shape, int, int rank, const int* extents, const int*) {
-    return set(shape, rank, extents);
-}
-API int cudnnSetFilterNdDescriptor(Shape* shape, int, int, int rank, const int* extents) { return set(shape, rank, extents); }
-API int cudnnSetConvolutionNdDescriptor(Math*, int, const int*, const int*, const int*, int, int) { return 0; }
-API int cudnnSetConvolutionGroupCount(Math*, int) { return 0; }
-API int cudnnSetConvolutionMathType(Math* of, int math) { return of->math = math, 0; }
-#define LIBRARY_ANSWERS(Way)                                                                                                 \
-    API int cudnnGetConvolution##Way##Algorithm_v7(Dnn*, Shape*, Shape*, Math* of, Shape*, int, int* count, Answer* answer) { \
-        *answer = Answer{};                                                                                                  \
-        answer->algorithm = 1, answer->determinism = 1, answer->math = of->math;                                             \
-        return *count = (int)setting("NULLCUDA_DNN", 1), 0;                                                                  \
-    }                                                                                                                        \
-    API int cudnnGetConvolution##Way##WorkspaceSize(Dnn*, Shape*, Shape*, Math*, Shape*, int, size_t* bytes) {               \
-        return *bytes = 1 << 10, 0;                                                                                          \
-    }
-LIBRARY_ANSWERS(Forward)
-LIBRARY_ANSWERS(BackwardData)
-LIBRARY_ANSWERS(BackwardFilter)
-static int convolve(const char* way, Dnn* handle, const Shape* weights, const Shape* positions, size_t bytes) {
-    const double flops = 2 * positions->size() * weights->size() / weights->extents[0];
-    say("%s %.0f %zu", way, flops, bytes);
-    return handle->stream->take(flops / 50e12), 0;
-}
-API int cudnnConvolutionForward(Dnn* handle, void*, Shape*, void*, Shape* w, void*, Math*, int, void*, size_t bytes, void*,
-                                Shape* y, void*) {
-    return convolve("forward", handle, w, y, bytes);
-}
-API int cudnnConvolutionBackwardData(Dnn* handle, void*, Shape* w, void*, Shape* y, void*, Math*, int, void*, size_t bytes,
-                                     void*, Shape*, void*) {
-    return convolve("data", handle, w, y, bytes);
-}
-API int cudnnConvolutionBackwardFilter(Dnn* handle, void*, Shape*, void*, Shape* y, void*, Math*, int, void*, size_t bytes,
-                                       void*, Shape* w, void*) {
-    return convolve("filter", handle, w, y, bytes);
+int backend::execute(void* handle, const Convolution& of, const Engine& by, char*, char*, char*, void*) {
+    const char* way = of.kind == FORWARD ? "forward" : of.kind == DATA ? "data" : "filter";
+    const double flops = 2.0 * (double)of.y.count() * (double)(of.w.count() / of.w.dims[0]);
+    say("%s %.0f %lld", way, flops, (long long)by.workspace);
+    return ((Dnn*)handle)->stream->take(flops / 50e12), 0;
 }
