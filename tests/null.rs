@@ -368,7 +368,7 @@ fn a_fallback_is_a_warning_or_refused() {
     installed.copy(library, &format!("cuda/{DNN}"));
     let (warning, error) = both(&[("NULLCUDA_DNN", "0")]);
     assert!(warnings(&warning)[0].starts_with("convolutions by cuDNN 9.19.0, "), "{warning}");
-    assert!(error.contains("the library has no deterministic algorithm for one"), "{error}");
+    assert!(error.contains("the library has no deterministic engine for one"), "{error}");
     let (code, _, errors) = run_small(&installed, &["--require-libraries"], &[("PATH", "")]);
     assert_eq!((code, warnings(&errors)), (Some(0), vec![]), "{errors}");
     // Own kernels that were asked for are no fallback.
