@@ -344,26 +344,6 @@ pub(super) fn gather_nd(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, y)
 }
 
-/// Of each batch, the first elements along time reversed, as many as it says.
-pub(super) fn reverse_sequence(cx: &mut Cx<'_>) -> Result<(), Why> {
-    let (x, lengths) = (cx.operand(0)?, cx.operand(1)?);
-    let time = cx.axis(int(cx.node, "time_axis").unwrap_or(0), x.rank())?;
-    let batch = cx.axis(int(cx.node, "batch_axis").unwrap_or(1), x.rank())?;
-    let ty = TensorType::new(lengths.element(), x.dims());
-    let lengths = cx.w.broadcast_along(&lengths, &[batch], x.dims());
-    let counted = cx.w.iota(&ty, time);
-    let inside = cx.w.compare("LT", &counted, &lengths);
-    let last = cx.with("subtract", &lengths, 1.0);
-    let mirrored = cx.w.elementwise("subtract", &[&last, &counted]);
-    let indices = cx.w.select(&inside, &mirrored, &counted);
-    let places = places(cx, &indices, time);
-    let all: Vec<usize> = (0..x.rank()).collect();
-    let numbers =
-        format!("collapsed_slice_dims = {all:?}, start_index_map = {all:?}, index_vector_dim = {}", x.rank());
-    let y = cx.w.gather([&x, &places], &numbers, &vec![1; x.rank()], x.dims());
-    cx.give(0, y)
-}
-
 /// The largest elements along an axis, or the smallest, and their places: the first of a stable sort.
 pub(super) fn top_k(cx: &mut Cx<'_>) -> Result<(), Why> {
     let x = cx.operand(0)?;

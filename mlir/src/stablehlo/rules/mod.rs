@@ -112,7 +112,6 @@ const RULES: &[(&str, &str, Rule)] = &[
     ("", "ReduceSumSquare", math::reduce),
     ("", "Relu", math::relu),
     ("", "Reshape", index::view),
-    ("", "ReverseSequence", index::reverse_sequence),
     ("", "Round", math::unary),
     ("", "ScatterElements", index::scatter_elements),
     ("", "ScatterND", index::scatter_nd),
