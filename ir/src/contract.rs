@@ -179,7 +179,7 @@ impl Contract {
         self.attributes.iter().rev().find(|a| a.name == name && a.versions.hold(version))
     }
 
-    /// Whether the only result has the type of operand 0, whatever the other operands.
+    /// Whether the only result has the type of operand 0, for all types of the other operands.
     pub fn keeps_type(&self) -> bool {
         matches!(&self.results[..], [result] if result.like.is_some())
     }

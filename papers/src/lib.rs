@@ -1,7 +1,7 @@
 //! The planners of the papers, each as its authors describe it: to compare with, and to reproduce.
 //!
 //! Nothing that plans depends on this crate. A program that wants these planners hands [`PLANNERS`], [`TFLMS`] and [`PASSES`]
-//! over to whatever finds planners and passes by name; the command `lmsc` does, unless it is built without the feature `papers`.
+//! over to the code that finds planners and passes by name; the command `lmsc` does, unless it is built without the feature `papers`.
 //!
 //! | module | is |
 //! |---|---|

@@ -128,7 +128,7 @@ impl<'a> Sharding<'a> {
                 self.result.tensors[tensor].bytes = part;
             }
         }
-        // What updates make for themselves is a part, too.
+        // Tensors that updates make for themselves are parts, too.
         for (_, op) in problem.ops.iter().enumerate().filter(|(tick, _)| self.is_update[*tick]) {
             for &tensor in &op.produces {
                 self.result.tensors[tensor].bytes = self.part(problem.tensors[tensor].bytes);
@@ -308,7 +308,7 @@ impl<'a> Sharding<'a> {
     }
 }
 
-/// For each tick, whether its operator belongs to the update, and no operator that does not needs what it makes or changes.
+/// For each tick, whether its operator belongs to the update, and no other operator needs a tensor that it makes or changes.
 fn updates(problem: &Problem) -> Vec<bool> {
     let mut is_update = vec![false; problem.ops.len()];
     let mut needed: SecondaryMap<TensorId, bool> = SecondaryMap::new();

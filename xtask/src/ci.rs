@@ -116,7 +116,7 @@ pub(crate) const STEPS: [Step; 33] = [
 /// The number of steps that run without being named. Those after them take longer than a change can wait for.
 pub(crate) const GATE: usize = 21;
 
-/// Steps that wait for the weekly run, unless a change touches what they check.
+/// Steps that wait for the weekly run, unless a change touches the files that they check.
 const WATCHED: [(&str, &[&str]); 5] = [
     ("xla-all", &["mlir/", "passes/src/lower", "src/emit.rs"]),
     ("iree-all", &["mlir/", "passes/src/lower", "src/emit.rs"]),

@@ -1,4 +1,4 @@
-//! Lanes of operators: which engine runs a step, and what operators of one lane wait for in another.
+//! Lanes of operators: the engine that runs a step, and the operators of another lane for which one waits.
 //!
 //! A lane is an engine of the target that runs operators in their order, beside the other lanes and beside the copies:
 //! collectives of several ranks on a lane of their own, say. The order of the operators decides which of them come first:
@@ -111,7 +111,7 @@ impl Problem {
     }
 
     /// The same operators in the same order, all of them on [`COMPUTE`]. A schedule of this problem is one of the problem.
-    /// Operands of reductions stay what they are until the wait: their producers do not run again.
+    /// Operands of reductions stay as they are until the wait: their producers do not run again.
     pub fn on_one_lane(&self) -> Problem {
         let mut problem = self.clone();
         let held: Vec<TensorId> =

@@ -380,8 +380,8 @@ pub struct Recipe {
     pub rooms: Bytes,
     /// Bytes of the workspace behind the rooms, for kernels that keep nothing there from one product to the next.
     pub scratch: Bytes,
-    /// Bytes of scratch that matrix products by a library use at best speed, or need to run at all. Convolutions need what their
-    /// engines do, which depends on the card.
+    /// Bytes of scratch that matrix products by a library use at best speed, or need to run at all. Convolutions need the bytes of
+    /// their engines, which depend on the card.
     pub library_scratch: Bytes,
     /// Constants that the calls read.
     pub constants: Vec<u8>,

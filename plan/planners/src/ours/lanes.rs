@@ -3,8 +3,8 @@
 //! The planners of this project know lanes: their plans are simulated with them. Other planners see one lane, on which the
 //! operators run one after the other; their plan then gets the times that it takes with its lanes.
 //!
-//! Whether operators of other lanes run again, such as gathers of parameters, is a choice for each of them. Two choices are
-//! what others offer to the user: none of them, and all. Each is planned for itself, too, and the best of the three plans is taken.
+//! Whether operators of other lanes run again, such as gathers of parameters, is a choice for each of them. Other
+//! programs offer two choices to the user: none of them, and all. Each is planned for itself, too, and the best of the three plans is taken.
 
 use lmsc_ir::Phase;
 use lmsc_schedule::problem::{COMPUTE, Problem, TensorId};
@@ -84,7 +84,7 @@ fn of_source(again: &Rewritten, mut plan: Plan) -> Plan {
     plan
 }
 
-/// The plan with the lanes of the problem, and what may run again in it.
+/// The plan with the lanes of the problem, and the operators that may run again in it.
 fn restored(problem: &Problem, mut plan: Plan) -> Plan {
     plan.problem.lanes.clone_from(&problem.lanes);
     for (op, &origin) in plan.problem.ops.iter_mut().zip(&plan.op_origin) {

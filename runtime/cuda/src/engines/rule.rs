@@ -76,7 +76,7 @@ pub struct Engines {
     answers: Mutex<BTreeMap<String, Answer>>,
 }
 
-/// What a node's calls need.
+/// The bytes that a node's calls need.
 struct Need {
     /// The recipe without its calls.
     frame: Recipe,
@@ -190,7 +190,7 @@ impl Engines {
     }
 
     /// Workspace in bytes with which each node of the graph runs best on the card, besides its values; zero for a node that
-    /// cannot run there. Convolutions get what their engines need, by the rule.
+    /// cannot run there. Convolutions get the bytes that their engines need, by the rule.
     pub fn workspaces(&self, graph: &Graph) -> BTreeMap<NodeId, Bytes> {
         self.ruled(graph, |frame| frame.scratch.max(frame.library_scratch))
     }
