@@ -428,7 +428,7 @@ fn lacks(
     for (title, list) in lists {
         let named = list.iter().map(|(domain, name)| format!("`{}`", Op::new(domain, name)));
         write!(text, "\n{title} ({}):\n", list.len()).unwrap();
-        named.for_each(|name| write!(text, "{name}\n").unwrap());
+        named.for_each(|name| writeln!(text, "{name}").unwrap());
     }
     text
 }
@@ -555,13 +555,13 @@ fn looking_at_huge_extents_takes_neither_memory_nor_time() {
             let took = began.elapsed();
             (again == 2 || took.as_secs_f64() < 1.0).then_some(took)
         });
-        let (took, more) = (took.unwrap_or_default(), most_resident() - resident);
+        let (took, more) = (took.unwrap_or_default(), most_resident().saturating_sub(resident));
         if took.as_secs_f64() > 1.0 || more > 50 << 20 {
             faults.push(format!("{took:?}, {}: {text}", Bytes(more)));
         }
         looked += 1;
     }
-    let more = most_resident() - before;
+    let more = most_resident().saturating_sub(before);
     println!("{looked} nodes, {} faults, {} more", faults.len(), Bytes(more));
     assert!(faults.is_empty() && more < 200 << 20 && looked > 1000, "{}", faults.join("\n"));
 }

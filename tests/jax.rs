@@ -53,7 +53,10 @@ fn equals_jax(name: &str, tolerance: f64) {
             None => panic!("{name}: `{key}` is no state"),
         };
         assert_eq!(found.len(), wanted.len(), "{name}: {key}");
-        let off = |(a, b): (&f64, &f64)| !((a - b).abs() <= tolerance * b.abs().max(1.0));
+        let off = |(a, b): (&f64, &f64)| {
+            let is_near = (a - b).abs() <= tolerance * b.abs().max(1.0);
+            !is_near
+        };
         let wrong = found.iter().zip(wanted).filter(|&pair| off(pair)).count();
         assert!(wrong * 500 <= wanted.len(), "{name}: {wrong} of {} elements of {key} differ", wanted.len());
     }

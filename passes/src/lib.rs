@@ -137,7 +137,9 @@ const AFTER_PLANNERS: usize = 2;
 
 /// Computes the bytes that nodes of a graph need while they run, besides their values.
 #[derive(Clone)]
-pub struct Workspaces(Arc<dyn Fn(&Graph) -> BTreeMap<NodeId, Bytes> + Send + Sync>);
+pub struct Workspaces(Arc<BytesOfNodes>);
+
+type BytesOfNodes = dyn Fn(&Graph) -> BTreeMap<NodeId, Bytes> + Send + Sync;
 
 impl Workspaces {
     /// The workspaces that the function computes.

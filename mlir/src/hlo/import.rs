@@ -358,9 +358,10 @@ impl<'m> Importer<'m> {
         let last = op.regions.len() - 1;
         let is_if = op.name == "stablehlo.if";
         if let Some(known) = index.integer() {
-            let branch = match is_if {
-                true => usize::from(known == 0).min(last),
-                false => usize::try_from(known).map_or(last, |known| known.min(last)),
+            let branch = if is_if {
+                usize::from(known == 0).min(last)
+            } else {
+                usize::try_from(known).map_or(last, |known| known.min(last))
             };
             return self.block(&op.regions[branch], scope);
         }
@@ -371,12 +372,11 @@ impl<'m> Importer<'m> {
             if results.len() != chosen.len() {
                 return self.wrong("the branches do not return equally many values".to_owned());
             }
-            let condition = match is_if {
-                true => index.clone(),
-                false => {
-                    let number = self.integer(&index.ty, branch as i64)?;
-                    self.each("Equal", &[index, &number], ElementType::Bool, &[])?
-                }
+            let condition = if is_if {
+                index.clone()
+            } else {
+                let number = self.integer(&index.ty, branch as i64)?;
+                self.each("Equal", &[index, &number], ElementType::Bool, &[])?
             };
             let pairs = results.iter().zip(&chosen);
             let pairs =

@@ -693,10 +693,7 @@ impl<'a> Parser<'a> {
                 _ => return Err(p.s.unexpected("the name of an attribute")),
             };
             p.s.advance()?;
-            let value = match p.s.eat("=")? {
-                true => p.attribute(depth + 1)?,
-                false => Attribute::Unit,
-            };
+            let value = if p.s.eat("=")? { p.attribute(depth + 1)? } else { Attribute::Unit };
             entries.push((name, value));
             Ok(())
         })?;

@@ -121,7 +121,7 @@ fn by_name(main: &Function<'_>, members: &[usize], inputs: &[String], outputs: &
 
 /// `result` and `result[0]` of `result[0]['w']`.
 fn roots_of(output: &str) -> impl Iterator<Item = &str> {
-    let bare = output.starts_with("result").then_some("result").unwrap_or_default();
+    let bare = if output.starts_with("result") { "result" } else { "" };
     let rest = &output[bare.len()..];
     let numbered = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     let numbered = numbered.filter(|(digits, _)| digits.bytes().all(|b| b.is_ascii_digit()));

@@ -96,6 +96,7 @@ mod tests {
         assert_eq!(dgx.nanos(0, 1), 10_000);
         let bucket = dgx.bucket_bytes(64);
         assert!(dgx.nanos(bucket, 64) <= 11 * dgx.alpha_nanos(64));
-        assert!(dgx.nanos(u64::MAX, u64::MAX) > MOST);
+        let slowest = Network { bytes_per_second: (1, 1), ..dgx };
+        assert_eq!(slowest.nanos(u64::MAX, 2), 16_000 + MOST);
     }
 }

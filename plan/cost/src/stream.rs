@@ -108,7 +108,9 @@ pub(super) fn layer_gradient(cx: &Cx<'_>) -> Option<Cost> {
 
 fn layer_row(cx: &Cx<'_>, operand: usize) -> Option<u64> {
     let dims = &cx.tensor(operand)?.dims;
-    Some(axis(dims, cx.int("axis")?).map_or(1, |axis| count(&dims[axis..])))
+    // Forms without the attribute have rows along the last axis.
+    let first = if cx.knows("axis") { cx.int("axis")? } else { -1 };
+    Some(axis(dims, first).map_or(1, |axis| count(&dims[axis..])))
 }
 
 /// Planes of one channel of one image: `InstanceNormalization`, and larger ones `GroupNormalization`.

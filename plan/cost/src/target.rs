@@ -359,7 +359,9 @@ impl Target {
         let duplex = if link.duplex == Duplex::Full { "full" } else { "half" };
         [
             format!("name = {}\ndescription = {}\n", text(&self.name), text(&self.description)),
-            format!("kernels = \"{}\"\n\n", self.kernels),
+            format!("kernels = \"{}\"\n", self.kernels),
+            self.card.as_deref().map(|card| format!("card = {}\n", text(card))).unwrap_or_default(),
+            "\n".to_owned(),
             format!("device_bytes = {}\nhost_bytes = {}\n", self.device_bytes.0, self.host_bytes.0),
             format!("alignment_bytes = {}\npage_bytes = {}\n", self.alignment_bytes.0, self.page_bytes.0),
             format!("\n[link]\nduplex = \"{duplex}\"\n"),

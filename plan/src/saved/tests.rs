@@ -18,7 +18,7 @@ fn saved(seed: u64, space: Space) -> Option<(Problem, Saved)> {
     };
     let budget = (counted.floor().1 + counted.live_bytes().into_iter().max().unwrap()) / 2;
     let request = Request { recompute: true, effort: 5, ..Request::new(&problem, budget) };
-    let name = ["auto", "swap-only", "lru", "memonger"][seed as usize % 4];
+    let name = ["auto", "swap-only"][seed as usize % 2];
     let question = Question {
         planner: planner(name).unwrap(),
         parameters: Parameters::default(),

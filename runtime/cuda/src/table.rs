@@ -317,6 +317,7 @@ mod tests {
             "DequantizeLinear",
             "DynamicQuantizeLinear",
             "Einsum",
+            "BitCast",
             "EyeLike",
             "GridSample",
             "Hardmax",

@@ -113,9 +113,12 @@ impl<'m> Importer<'m> {
                 None => self.wrong(format!("`{short}` has not a number for each of {spatial} axes")),
             }
         };
-        let at_least_one = |list: Vec<i64>| match list.iter().all(|&n| n >= 1) {
-            true => Ok(list),
-            false => self.wrong("strides and dilations are at least 1"),
+        let at_least_one = |list: Vec<i64>| {
+            if list.iter().all(|&n| n >= 1) {
+                Ok(list)
+            } else {
+                self.wrong("strides and dilations are at least 1")
+            }
         };
         let (low, high) = self.paddings(find(inner, "pad").or(op.attribute("padding")), spatial)?;
         let reversed = list("reverse", "window_reversal", 0)?;

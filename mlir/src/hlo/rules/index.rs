@@ -400,10 +400,7 @@ impl<'m> Importer<'m> {
         };
         let term = Term::value(flat, value);
         let kept = [&[count], &row[..]].concat();
-        let term = match total == count {
-            true => term,
-            false => self.first_rows(&term, &kept)?,
-        };
+        let term = if total == count { term } else { self.first_rows(&term, &kept)? };
         self.as_dims(&term, x.dims())
     }
 

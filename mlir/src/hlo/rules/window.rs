@@ -54,9 +54,10 @@ impl<'m> Importer<'m> {
     fn windows(&self, op: &Operation<'m>, rank: usize) -> Got<(Window, Vec<i64>)> {
         let list = |name: &str| -> Got<Vec<i64>> {
             let list = self.list(op, &[name])?.unwrap_or_else(|| vec![1; rank]);
-            match list.len() == rank && list.iter().all(|&n| n >= 1) {
-                true => Ok(list),
-                false => self.wrong(format!("`{name}` has not a positive number for each of {rank} axes")),
+            if list.len() == rank && list.iter().all(|&n| n >= 1) {
+                Ok(list)
+            } else {
+                self.wrong(format!("`{name}` has not a positive number for each of {rank} axes"))
             }
         };
         let (low, high) = self.paddings(op.attribute("padding"), rank)?;
@@ -164,7 +165,7 @@ impl<'m> Importer<'m> {
     }
 
     /// The result of pooling as a tensor of these extents.
-    fn from_images(&mut self, value: ValueId, images: &Images, dims: &[u64]) -> Got<Term> {
+    fn out_of_images(&mut self, value: ValueId, images: &Images, dims: &[u64]) -> Got<Term> {
         let ordered: Vec<u64> = images.order.iter().map(|&axis| dims[axis]).collect();
         let value = self.reshaped(value, &ordered)?;
         let mut back = vec![0; dims.len()];
@@ -200,7 +201,7 @@ impl<'m> Importer<'m> {
             let whole = self.whole(x)?;
             self.pools.insert((whole, window.clone()), node);
         }
-        self.from_images(value, &images, dims)
+        self.out_of_images(value, &images, dims)
     }
 
     fn sums_in(&mut self, x: &Term, window: &Window, dims: &[u64]) -> Got<Term> {
@@ -214,7 +215,7 @@ impl<'m> Importer<'m> {
         let count = self.float_like(&average, count)?;
         let sum = self.each("Mul", &[&average, &count], average.ty.element, &[])?;
         let value = self.whole(&sum)?;
-        self.from_images(value, &images, dims)
+        self.out_of_images(value, &images, dims)
     }
 
     pub(super) fn select_and_scatter(&mut self, op: &'m Operation<'m>, terms: &[Term]) -> Got<Term> {
@@ -255,7 +256,7 @@ impl<'m> Importer<'m> {
         let list = |of: &[i64]| images.spatial.iter().map(|&axis| of[axis]).collect::<Vec<i64>>();
         let attributes = vec![("kernel_shape", list(&window.sizes).into())];
         let value = self.node("com.microsoft.MaxPoolGrad", &[dy, places], attributes, image)?;
-        self.from_images(value, &images, x.dims())
+        self.out_of_images(value, &images, x.dims())
     }
 
     /// The `MaxPool` over these windows: that of the forward pass, or a new one.
