@@ -1,6 +1,6 @@
 //! Planning as a game: which tensors to offload and which to remove, one decision after the other (DQN §4).
 //!
-//! An [`Env`] walks over the operations of a step ([`trace`]). At a node it may offload a tensor, remove one, so that its
+//! An [`Env`] walks over the operations of a step ([`trace`](lmsc_planners::trace)). At a node it may offload a tensor, remove one, so that its
 //! operator is recomputed before the next use, or do nothing. The choices are turned into a plan by the rules of §4.5, and
 //! its rewards are the losses of that plan: their sum is exactly minus the time by which the plan takes longer than the
 //! operators alone.

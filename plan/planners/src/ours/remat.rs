@@ -175,7 +175,7 @@ pub struct Dead<'a> {
 /// How long a recomputed tensor serves other operators before it is dropped again, unless it is to be recomputed for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum ReuseReach {
-    /// For [`REUSED_WITHIN`] operators from its recomputation, recomputed ones among them.
+    /// For `REUSED_WITHIN` operators from its recomputation, recomputed ones among them.
     #[default]
     Short,
     /// Until this many operators of the source have run since it was used last.
