@@ -6,7 +6,7 @@ if [[ "$(cat "$cudnn_venv/packages" 2>/dev/null)" != "$cudnn_packages" ]]; then
     rm -rf "$cudnn_venv"
     mkdir -p target
     "${PYTHON:-python3}" -m venv "$cudnn_venv"
-    # cuDNN needs cuBLAS alone; without a device, none of what cuBLAS needs.
+    # cuDNN loads cuBLAS. Without a device, the libraries that cuBLAS loads in turn are not needed.
     # shellcheck disable=SC2086
     "$cudnn_venv/bin/pip" install --quiet --disable-pip-version-check --no-deps $cudnn_packages
     # Last, so that an interrupted installation is begun anew.

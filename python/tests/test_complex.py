@@ -143,6 +143,18 @@ def conjugated(x: Tensor) -> Tensor:
     return real(y * 1)
 
 
+def through_a_conjugate(x: Tensor) -> Tensor:
+    z = of(x) * 1
+    z.conj().mul_(2j)
+    return real(z * 1)
+
+
+def through_an_imaginary_part(x: Tensor) -> Tensor:
+    z = of(x) * 1
+    z.conj().imag.add_(1)
+    return real(z * 1)
+
+
 class Kept(nn.Module):
     """Complex numbers that the step changes."""
 
@@ -160,8 +172,10 @@ class Kept(nn.Module):
     (Learned((3, 3), lambda x: torch.linalg.eigvals(x).abs()), "linalg_eig"),
     (Learned((1, 2053), lambda x: torch.fft.fft(x).real), "no factors"),
     (Learned((3, 3), conjugated), "beside their conjugate"),
+    (Learned((3, 3), through_a_conjugate), "into a conjugate"),
+    (Learned((3, 3), through_an_imaginary_part), "into a conjugate"),
     (Kept(), "z_new`, which the step computes, is complex"),
-], ids=["eigenvalues", "a long prime", "a conjugate that changes", "a state"])  # fmt: skip
+], ids=["eigenvalues", "a long prime", "a conjugate that changes", "a write into a conjugate", "into its imaginary part", "a state"])  # fmt: skip
 def test_others_are_refused_by_name(model: nn.Module, words: str) -> None:
     with pytest.raises(CaptureError, match=words):
         export_step(model, None, torch.optim.SGD(model.parameters()), (torch.ones(()),))

@@ -507,14 +507,7 @@ impl<'a> Parser<'a> {
         if functional {
             self.list("(", ")", |p| p.s.tensor_type().map(|_| ()))?;
             self.s.expect("->")?;
-            if self.s.peek("(") {
-                self.list("(", ")", |p| {
-                    listed.push(p.s.tensor_type()?);
-                    Ok(())
-                })?;
-            } else {
-                listed.push(self.s.tensor_type()?);
-            }
+            listed = self.result_types()?;
         } else {
             loop {
                 listed.push(self.s.tensor_type()?);
@@ -524,15 +517,7 @@ impl<'a> Parser<'a> {
             }
             // `chlo.erf %0 : tensor<4xf32> -> tensor<4xf32>`.
             if self.s.eat("->")? {
-                listed.clear();
-                if self.s.peek("(") {
-                    self.list("(", ")", |p| {
-                        listed.push(p.s.tensor_type()?);
-                        Ok(())
-                    })?;
-                } else {
-                    listed.push(self.s.tensor_type()?);
-                }
+                listed = self.result_types()?;
             } else {
                 // Of `select`, the type of the condition precedes.
                 let count: usize = op.results.iter().map(|(_, count)| count).sum();
@@ -541,6 +526,19 @@ impl<'a> Parser<'a> {
         }
         op.types = listed;
         Ok(())
+    }
+
+    /// `V`, or `(U, V)`.
+    fn result_types(&mut self) -> Parsed<Vec<TensorType>> {
+        if !self.s.peek("(") {
+            return Ok(vec![self.s.tensor_type()?]);
+        }
+        let mut types = Vec::new();
+        self.list("(", ")", |p| {
+            types.push(p.s.tensor_type()?);
+            Ok(())
+        })?;
+        Ok(types)
     }
 
     fn constant(&mut self, op: &mut Operation<'a>) -> Parsed<()> {

@@ -127,7 +127,7 @@ def _is_like(x: Tensor | Pair, expected: Tensor) -> bool:
 
 
 def refuse_writes_beside_conjugates(graph: torch.fx.Graph) -> None:
-    """Refuses writes into a tensor of which a conjugate, a view in PyTorch and a copy here, is read later."""
+    """Refuses writes into a tensor of which a conjugate, a view in PyTorch and a copy here, is read later, and writes into a conjugate."""
     root: dict[torch.fx.Node, torch.fx.Node] = {}
     conjugates: list[tuple[torch.fx.Node, set[torch.fx.Node]]] = []
     for node in graph.nodes:
@@ -137,6 +137,8 @@ def refuse_writes_beside_conjugates(graph: torch.fx.Graph) -> None:
         root[node] = root[of] if of is not None and target is not None and (target.is_view or is_write) else node
         if target in (torch.ops.aten._conj.default, torch.ops.aten._neg_view.default):
             conjugates.append((root[node], set()))
+        if is_write and of is not None and _is_conjugated(of):
+            raise UnsupportedOperator(f"{target} into a conjugate of complex numbers", line_of_trace(node.stack_trace))
         for of_root, written in conjugates:
             if is_write and root[node] is of_root:
                 written.add(node)

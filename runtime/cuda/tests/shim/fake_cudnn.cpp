@@ -1,7 +1,7 @@
 // A cuDNN without a device, for the driver of fake.cpp: convolutions in two and three dimensions and their gradients, each
-// with several engines that differ in workspace, in what they round, in whether they are deterministic, and in what they
-// support. It refuses what the real one refuses, and to run what is not deterministic; of the workspace an engine needs all,
-// and writes over it before and after. FAKEDNN_VERSION: its version (91900).
+// with several engines that differ in workspace, rounding and determinism, and in the convolutions that they support. It refuses
+// the calls that the real one refuses, and to run engines that are not deterministic. An engine needs its whole workspace, and
+// writes over it before and after. FAKEDNN_VERSION: its version (91900).
 #include <cstdlib>
 #include <initializer_list>
 #include <vector>
