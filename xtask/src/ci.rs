@@ -24,7 +24,7 @@ const FOREIGN_FEATURES: &[&str] = &["melior"];
 /// The packages that every step builds: with others, or fewer, cargo would build some of them again with other features.
 const BUILT: &str = "--workspace";
 
-/// Whether plans or bounds have become worse than `plan/benches/ratios.txt` says. No time is compared: the test build suffices.
+/// Whether plans or bounds have become worse than `papers/benches/ratios.txt` says. No time is compared: the test build suffices.
 const RATIOS: [&str; 7] = ["bench", "--profile", "dev", BUILT, "--bench=ratios", "--", "--short"];
 
 /// All tests but those in documentation, which are a step of their own, so that the name of a failed step says which failed.

@@ -1,7 +1,7 @@
 //! The gap of plans to their bounds, on the shared instances, relative to the results of an earlier study and to those of
 //! this program when `ratios.txt` was last recorded.
 //!
-//! `cargo bench -p lmsc-plan --bench ratios` takes some minutes and prints a line for each instance, budget, link and
+//! `cargo bench -p lmsc-papers --bench ratios` takes some minutes and prints a line for each instance, budget, link and
 //! planner: makespan, certified bound, their ratio, the ratio to the best makespan of `results.json`, and the planning time;
 //! then means. It fails if a makespan or a bound is worse than recorded by more than 10⁻⁶.
 //!
@@ -18,9 +18,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use lmsc_papers::planner;
 use lmsc_plan::bound;
 use lmsc_plan::instance::Instance;
-use lmsc_plan::planners::{Granularity, Request, planner};
+use lmsc_plan::planners::{Granularity, Request};
 use lmsc_plan::problem::{Duplex, Problem};
 use lmsc_plan::schedule::check;
 use serde_json::Value;
@@ -271,7 +272,7 @@ fn recorded() -> BTreeMap<Key, Found> {
 fn record(found: BTreeMap<Key, Found>) {
     let mut text = String::from(
         "# instance, share of the budget, link, planner, effort, makespan and bound in nanoseconds; written by\n\
-         # `cargo bench -p lmsc-plan --bench ratios -- --record`\n",
+         # `cargo bench -p lmsc-papers --bench ratios -- --record`\n",
     );
     for (key, Found { makespan, bound }) in found {
         let makespan = makespan.map_or("-".to_owned(), |nanos| nanos.to_string());
