@@ -26,7 +26,6 @@ use lmsc_schedule::{CLOSE_GAP, Granularity, Request};
 use serde::{Deserialize, Serialize};
 
 pub use certify::{NotProven, certify};
-pub use prices::losing;
 
 /// A bound on the makespan of every plan that swaps, whole tensors or ranges of bytes, and recomputes.
 ///

@@ -45,20 +45,9 @@ pub fn justify_in_order(
     budget: u64,
     rounds: usize,
 ) -> Result<(Vec<ActId>, Times), Stuck> {
-    let times = simulator.run(acts, order, budget, Direction::Forward)?;
-    Ok(justify_times(simulator, acts, (order.to_vec(), times), budget, rounds))
-}
-
-/// [`justify_in_order`] for an order whose times are known.
-pub fn justify_times(
-    simulator: &mut Simulator,
-    acts: &Acts,
-    mut best: (Vec<ActId>, Times),
-    budget: u64,
-    rounds: usize,
-) -> (Vec<ActId>, Times) {
+    let mut best = (order.to_vec(), simulator.run(acts, order, budget, Direction::Forward)?);
     improve(acts, &mut best, rounds, |order, way| simulator.run(acts, order, budget, way));
-    best
+    Ok(best)
 }
 
 /// Runs rounds as long as they improve the makespan.

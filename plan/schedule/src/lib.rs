@@ -46,7 +46,7 @@ use crate::tuned::Tunable;
 pub use acts::{Act, ActId, Acts, BlockId, Contents, Lists, Times, last_before};
 pub use check::{EventTime, Flaw, Held, check, check_however_long, held};
 pub use edges::{Edge, NotInOrder, Room, edges};
-pub use justify::{JUSTIFICATION_ROUNDS, justified_within, justify, justify_in_order, justify_times};
+pub use justify::{JUSTIFICATION_ROUNDS, justified_within, justify, justify_in_order};
 pub use no_wait::no_wait;
 pub use replay::{Noise, Replay, Replayed};
 pub use request::{DoesNotFit, Granularity, Plan, Request, Scheduler};

@@ -31,7 +31,6 @@
 mod ascent;
 mod grid;
 mod smooth;
-mod windows;
 
 use ascent::Ascent;
 use grid::{Fluid, Grid};
@@ -39,7 +38,6 @@ use lmsc_schedule::problem::Problem;
 use lmsc_schedule::tuned::Tunable;
 
 use super::{Certificate, Fact, Price, Proof, StepPlace, certify, swap};
-pub use windows::losing;
 
 /// Number of evenly spaced edges at first, besides those of links, of which there are at most twice as many.
 const EVENLY: Tunable<usize> = Tunable::new(48);

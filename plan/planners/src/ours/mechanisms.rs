@@ -7,8 +7,6 @@ use lmsc_schedule::tuned::Mechanism;
 pub(super) const LAYERS: Mechanism = Mechanism::new("layers", "choices for whole layers come first");
 pub(super) const KEPT_PLACES: Mechanism =
     Mechanism::new("kept places", "in patterns of layers, single tensors are kept from some copy on");
-pub(super) const TURNED_LAYERS: Mechanism =
-    Mechanism::new("turned layers", "in patterns of layers, single layers change between kept and run again");
 pub(super) const PRICES: Mechanism =
     Mechanism::new("prices", "some walks start from the best choices at a price of bytes");
 pub(super) const CUTS: Mechanism = Mechanism::new(
@@ -49,31 +47,20 @@ pub(super) const STAYING: Mechanism = Mechanism::new(
 );
 pub(super) const IN_TIME: Mechanism =
     Mechanism::new("time-aware sets", "swapping alone also tries swap sets that know when copies run");
-pub(super) const LATE: Mechanism =
-    Mechanism::new("late sets", "where copies in are slower, a swap set is chosen in reversed time");
 pub(super) const CLEAN: Mechanism =
     Mechanism::new("clean sets", "where variables leave, a swap set prefers tensors that need no copy out");
 pub(super) const MERGING: Mechanism =
     Mechanism::new("merging", "over a link with latency, adjacent pieces are merged, by several sizes");
 pub(super) const SMALL_LAST: Mechanism =
     Mechanism::new("small last", "over a link with latency, swap sets take small tensors last");
-pub(super) const LARGEST_FIRST: Mechanism =
-    Mechanism::new("largest first", "over a link with latency, a swap set takes the largest tensors first");
-pub(super) const LOSING_LAST: Mechanism = Mechanism::new(
-    "losing last",
-    "far from the bound, swap sets take windows last that cost more than they gain",
-);
 pub(super) const SPLIT: Mechanism = Mechanism::new("split", "pieces on the critical path are split");
-pub(super) const NUDGE: Mechanism =
-    Mechanism::new("nudge", "far from the bound, single copies move in the order, and are halved");
 pub(super) const WHOLE_WALKS: Mechanism =
     Mechanism::new("whole walks", "for whole tensors, annealing over swap sets and orders of copies");
 
 /// All mechanisms, in the order of the phases of the search.
-pub const MECHANISMS: [Mechanism; 28] = [
+pub const MECHANISMS: [Mechanism; 23] = [
     LAYERS,
     KEPT_PLACES,
-    TURNED_LAYERS,
     PRICES,
     CUTS,
     SEEDS,
@@ -90,13 +77,9 @@ pub const MECHANISMS: [Mechanism; 28] = [
     REFINEMENT,
     STAYING,
     IN_TIME,
-    LATE,
     CLEAN,
     MERGING,
     SMALL_LAST,
-    LARGEST_FIRST,
-    LOSING_LAST,
     SPLIT,
-    NUDGE,
     WHOLE_WALKS,
 ];

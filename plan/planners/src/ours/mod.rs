@@ -5,7 +5,6 @@ pub(crate) mod auto;
 mod justified;
 pub mod lanes;
 mod mechanisms;
-mod nudge;
 pub mod remat;
 pub(crate) mod split;
 pub mod swap_only;

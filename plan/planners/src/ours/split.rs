@@ -38,7 +38,7 @@ pub(super) fn split(problem: &Problem, budget: u64, smallest: u64, mut best: Sch
 }
 
 /// The pieces on the critical path: copies in that wait for memory, and copies out at whose end another step starts.
-pub(super) fn waits(schedule: &Schedule) -> Vec<PieceId> {
+fn waits(schedule: &Schedule) -> Vec<PieceId> {
     let steps = &schedule.steps;
     let mut last = [None; 3];
     let before: Vec<Option<usize>> =

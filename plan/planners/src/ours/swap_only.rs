@@ -10,10 +10,9 @@ use lmsc_schedule::tuned::Tunable;
 use lmsc_schedule::{CLOSE_GAP, DoesNotFit, Granularity, Plan, Request, Schedule};
 
 use crate::ours::justified::{PARALLEL_FROM, SMALLEST_PIECE, schedule};
-use crate::ours::mechanisms::{CLEAN, IN_TIME, LARGEST_FIRST, LATE, LOSING_LAST, MERGING, NUDGE, SMALL_LAST};
-use crate::ours::nudge::nudged;
+use crate::ours::mechanisms::{CLEAN, IN_TIME, MERGING, SMALL_LAST};
 use crate::ours::split::split;
-use crate::ours::swap_set::{Cover, Last, Manner, Sizes};
+use crate::ours::swap_set::{Cover, Manner, Sizes};
 use crate::ours::variables::staying_or_leaving;
 use crate::ours::whole;
 
@@ -37,52 +36,8 @@ const PACES: Tunable<usize> = Tunable::new(4);
 /// # Errors
 /// [`DoesNotFit`] if the tensors of an operator together with the unswappable ones exceed the budget.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
-    let plan = covering(request)?;
-    let tries_more = request.effort > 0
-        && request.granularity == Granularity::Ranges
-        && plan.problem.any_variable_leaves()
-        && is_far(&plan.schedule, bound::swap(&plan.problem, request.budget).nanos);
-    Ok(if tries_more { shorter(request, plan) } else { plan })
-}
-
-/// The plan from eviction sets and justification.
-///
-/// # Errors
-/// As for [`plan`].
-pub fn covering(request: &Request) -> Result<Plan, DoesNotFit> {
     let plan = staying_or_leaving(&Request { recompute: false, ..*request }, swapping)?;
     Ok(in_ranges(request, plan))
-}
-
-/// The plan, or a shorter one if it is far from the bound that prices prove: from eviction sets that take windows last that
-/// cost more than they gain, and by local search on copies.
-fn shorter(request: &Request, plan: Plan) -> Plan {
-    let Request { budget, .. } = *request;
-    let (problem, mut schedule) = (&plan.problem, plan.schedule);
-    let bound = bound::prices(problem, budget);
-    if is_far(&schedule, bound.nanos) {
-        let uses = problem.uses();
-        let losing = bound::losing(problem, &bound.proof, &problem.windows(&uses));
-        let piece = piece_bytes(problem, PIECES.get());
-        let covers = Covers { problem, uses, budget, piece };
-        let mut search = Search::new(&covers, &MERGED.get());
-        let kinds = [Manner::InTime, Manner::Clean].map(|manner| Kind { manner, last: Last::These(&losing) });
-        if !losing.is_empty()
-            && LOSING_LAST.is_on()
-            && search.look_at(&kinds).is_ok()
-            && let Some((_, found)) = search.best.filter(|best| best.1.makespan() < schedule.makespan())
-        {
-            schedule = found;
-        }
-        if let Some(watch) = request.watch {
-            watch.found(schedule.makespan());
-            watch.proved(bound.nanos);
-        }
-        if NUDGE.is_on() {
-            schedule = nudged(problem, request, bound.nanos + far_gap(bound.nanos), schedule);
-        }
-    }
-    Plan { schedule, ..plan }
 }
 
 /// The makespan of the plan that is found first; nothing if there is none.
@@ -144,7 +99,7 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
     let covers = Covers { problem, uses: problem.uses(), budget, piece };
     let merged: Vec<u32> = MERGED.get().into_iter().step_by(3).collect();
     let mut search = Search::new(&covers, &merged);
-    let kind = |manner| Kind { manner, last: Last::Below(0) };
+    let kind = |manner| Kind { manner, small: 0 };
     let (eager, in_time) = ([kind(Manner::Gone), kind(Manner::Ready)], [kind(Manner::InTime)]);
     let in_time = if IN_TIME.is_on() { &in_time[..] } else { &[] };
     if problem.ops.len() < PARALLEL_FROM {
@@ -156,28 +111,21 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
         found?;
         search.join(beside?);
     }
-    let link = &problem.link;
-    if LATE.is_on() && link.in_bytes_per_second < link.out_bytes_per_second {
-        search.look_at(&[kind(Manner::Late)])?;
-    }
     if CLEAN.is_on() && problem.any_variable_leaves() {
         search.look_at(&[kind(Manner::Clean)])?;
     }
     if covers.cost_to_start() {
         let smaller =
             |bytes: u64| problem.tensors.values().filter(|t| t.swappable && t.bytes < bytes).count();
-        let sizes = SMALL_TENSORS.get().map(|times| times.saturating_mul(link.latency_bytes()));
+        let sizes = SMALL_TENSORS.get().map(|times| times.saturating_mul(problem.link.latency_bytes()));
         let (small, less_small) = sizes.split_at(sizes.len() - 2);
         let mut small = small.to_vec();
         small.retain(|&bytes| smaller(bytes) > 0);
         small.dedup_by_key(|bytes| smaller(*bytes));
-        let below = |manner| move |small| Kind { manner, last: Last::Below(small) };
+        let below = |manner| move |small| Kind { manner, small };
         let small = if SMALL_LAST.is_on() { small } else { Vec::new() };
         let kinds: Vec<Kind> = small.into_iter().map(below(search.best().0.manner)).collect();
         search.look_at(&kinds)?;
-        if LARGEST_FIRST.is_on() {
-            search.look_at(&[kind(Manner::Largest)])?;
-        }
         let (best, found) = search.best();
         if problem.any_variable_leaves() && is_far(found, bound::swap(problem, budget).nanos) {
             let clean = less_small.iter().copied().map(below(Manner::Clean));
@@ -191,9 +139,10 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
 
 /// How an eviction set is chosen.
 #[derive(Clone, Copy)]
-struct Kind<'a> {
+struct Kind {
     manner: Manner,
-    last: Last<'a>,
+    /// Windows of tensors with fewer bytes are taken last.
+    small: u64,
 }
 
 /// The parameters shared by eviction sets of one problem.
@@ -218,7 +167,7 @@ struct Search<'a> {
     /// The paces of eviction sets evaluated so far, by their windows: many are equal.
     known: BTreeMap<Vec<(Window, u32)>, Vec<u64>>,
     /// The fastest schedule, the first of equal ones, and the kind of its eviction set.
-    best: Option<(Kind<'a>, Schedule)>,
+    best: Option<(Kind, Schedule)>,
 }
 
 impl<'a> Search<'a> {
@@ -226,7 +175,7 @@ impl<'a> Search<'a> {
         Search { covers, together: together.to_vec(), known: BTreeMap::new(), best: None }
     }
 
-    fn best(&self) -> &(Kind<'a>, Schedule) {
+    fn best(&self) -> &(Kind, Schedule) {
         self.best.as_ref().expect("it has looked at some")
     }
 
@@ -235,7 +184,7 @@ impl<'a> Search<'a> {
         self.best.as_ref().is_some_and(|(_, best)| best.makespan() == nanos)
     }
 
-    fn compare(&mut self, kind: Kind<'a>, found: Schedule) {
+    fn compare(&mut self, kind: Kind, found: Schedule) {
         if self.best.as_ref().is_none_or(|(_, best)| found.makespan() < best.makespan()) {
             self.best = Some((kind, found));
         }
@@ -250,7 +199,7 @@ impl<'a> Search<'a> {
     }
 
     /// Evaluates eviction sets of these kinds, as long as operators wait for copies.
-    fn look_at(&mut self, kinds: &[Kind<'a>]) -> Result<(), DoesNotFit> {
+    fn look_at(&mut self, kinds: &[Kind]) -> Result<(), DoesNotFit> {
         for &kind in kinds {
             if self.is_done() {
                 break;
@@ -261,9 +210,9 @@ impl<'a> Search<'a> {
     }
 
     /// Evaluates the eviction set of this kind; for a time-aware kind several, each with the pace of the previous schedule.
-    fn look_at_kind(&mut self, kind: Kind<'a>) -> Result<(), DoesNotFit> {
+    fn look_at_kind(&mut self, kind: Kind) -> Result<(), DoesNotFit> {
         let &Covers { problem, ref uses, budget, piece } = self.covers;
-        let sizes = Sizes { piece, last: kind.last };
+        let sizes = Sizes { piece, small: kind.small };
         if !kind.manner.is_in_time() {
             self.look_at_cover(kind, &Cover::new(problem, uses, budget, sizes, kind.manner)?)?;
             return Ok(());
@@ -281,7 +230,7 @@ impl<'a> Search<'a> {
     }
 
     /// Evaluates the eviction set unless it is known, keeps the best schedule, and returns the pace.
-    fn look_at_cover(&mut self, kind: Kind<'a>, cover: &Cover) -> Result<Vec<u64>, DoesNotFit> {
+    fn look_at_cover(&mut self, kind: Kind, cover: &Cover) -> Result<Vec<u64>, DoesNotFit> {
         let chosen = cover.chosen();
         if let Some(pace) = self.known.get(&chosen) {
             return Ok(pace.clone());

@@ -7,7 +7,6 @@
 //! its use, where an eager one makes the operator wait.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use cranelift_entity::SecondaryMap;
@@ -22,24 +21,19 @@ pub enum Manner {
     Gone,
     /// Eager; by the time from which the tensor can be copied, perhaps concurrently with operators that read it.
     Ready,
-    /// Eager; windows whose next use is last come first: [`Manner::Gone`] in reversed time.
-    Late,
     /// Time-aware; by the start of the window, when the tensor can be gone.
     InTime,
     /// Time-aware; variables whose host copy is still valid come first.
     Clean,
-    /// Time-aware; in the order of an engine that always copies the largest tensor that can be copied by then.
-    Largest,
 }
 
 impl Manner {
     /// All orders, those first that suit most steps whose variables leave.
-    pub(super) const ALL: [Manner; 6] =
-        [Manner::InTime, Manner::Ready, Manner::Gone, Manner::Clean, Manner::Late, Manner::Largest];
+    pub(super) const ALL: [Manner; 4] = [Manner::InTime, Manner::Ready, Manner::Gone, Manner::Clean];
 
     /// Whether windows are taken with regard to copy times.
     pub(super) fn is_in_time(self) -> bool {
-        matches!(self, Manner::InTime | Manner::Clean | Manner::Largest)
+        matches!(self, Manner::InTime | Manner::Clean)
     }
 }
 
@@ -61,29 +55,20 @@ pub(crate) fn cover(
     Ok(Cover::new(problem, uses, budget, Sizes::of(piece), manner)?.absences(1))
 }
 
-/// The sizes of copied ranges, and the windows to take last.
+/// The sizes of copied ranges, and of tensors that are taken last.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes<'a> {
+pub(super) struct Sizes {
     /// Maximum size of a range.
     pub(super) piece: u64,
-    /// The windows that are taken after all others.
-    pub(super) last: Last<'a>,
+    /// Windows of tensors with fewer bytes are taken after all others.
+    pub(super) small: u64,
 }
 
-impl Sizes<'_> {
+impl Sizes {
     /// Ranges of at most `piece` bytes; small tensors are not taken last.
-    pub(super) fn of(piece: u64) -> Sizes<'static> {
-        Sizes { piece, last: Last::Below(0) }
+    pub(super) fn of(piece: u64) -> Sizes {
+        Sizes { piece, small: 0 }
     }
-}
-
-/// The windows that are taken after all others.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Last<'a> {
-    /// Windows of tensors with fewer bytes.
-    Below(u64),
-    /// These windows.
-    These(&'a BTreeSet<Window>),
 }
 
 /// A choice of pieces for windows.
@@ -137,7 +122,7 @@ impl<'a> Cover<'a> {
         problem: &'a Problem,
         uses: &Uses,
         budget: u64,
-        sizes: Sizes<'_>,
+        sizes: Sizes,
         manner: Manner,
     ) -> Result<Cover<'a>, DoesNotFit> {
         let mut cover = match manner {
@@ -151,11 +136,7 @@ impl<'a> Cover<'a> {
                 let start = |w: &Window| if w.wraps() { 0 } else { ready(w) };
                 Cover::empty(problem, uses, budget, sizes, true, start)?
             }
-            Manner::Late => {
-                let start = |w: &Window| if w.wraps() { 0 } else { problem.ticks() - w.until };
-                Cover::empty(problem, uses, budget, sizes, true, start)?
-            }
-            Manner::InTime | Manner::Clean | Manner::Largest => {
+            Manner::InTime | Manner::Clean => {
                 return Cover::in_time(problem, uses, budget, sizes, manner, &problem.computing_nanos());
             }
         };
@@ -176,7 +157,7 @@ impl<'a> Cover<'a> {
         problem: &'a Problem,
         uses: &Uses,
         budget: u64,
-        sizes: Sizes<'_>,
+        sizes: Sizes,
         manner: Manner,
         pace: &[u64],
     ) -> Result<Cover<'a>, DoesNotFit> {
@@ -184,9 +165,6 @@ impl<'a> Cover<'a> {
         let is_first = |w: &Window| w.wraps() || manner == Manner::Clean && engines.is_clean(w);
         let start = |w: &Window| if is_first(w) { 0 } else { w.from };
         let mut cover = Cover::empty(problem, uses, budget, sizes, false, start)?;
-        if manner == Manner::Largest {
-            engines.largest_first(&mut cover.windows);
-        }
         cover.in_time = Some(cover.excess.clone());
         cover.add_returns();
         cover.take_in_time(&mut engines);
@@ -200,7 +178,7 @@ impl<'a> Cover<'a> {
         problem: &'a Problem,
         uses: &Uses,
         budget: u64,
-        sizes: Sizes<'_>,
+        sizes: Sizes,
         useful: bool,
         start: impl Fn(&Window) -> u32,
     ) -> Result<Cover<'a>, DoesNotFit> {
@@ -224,11 +202,8 @@ impl<'a> Cover<'a> {
         }
         let mut windows: Vec<(u32, Window)> = windows.into_iter().map(|w| (start(&w), w)).collect();
         // No two are equal: windows of one tensor end at different ticks.
-        let is_last = |w: &Window| match sizes.last {
-            Last::Below(bytes) => problem.tensors[w.tensor].bytes < bytes,
-            Last::These(windows) => windows.contains(w),
-        };
-        windows.sort_unstable_by_key(|(start, w)| (is_last(w), *start, Reverse(w.until), w.tensor));
+        let is_small = |w: &Window| problem.tensors[w.tensor].bytes < sizes.small;
+        windows.sort_unstable_by_key(|(start, w)| (is_small(w), *start, Reverse(w.until), w.tensor));
         // A budget beyond [`MOST`] makes no difference.
         let budget = budget.min(MOST) as i64;
         let excess = SegmentTree::new(live.iter().map(|&live| live as i64 - budget));
@@ -474,8 +449,6 @@ struct Engines<'a> {
     problem: &'a Problem,
     /// For each tensor, the ticks that produce or change it, ascending.
     changes: Lists<TensorId, u32>,
-    /// For each tick, the start of its operator; then the end of the step.
-    starts: Vec<u64>,
     out: Engine,
     /// None if copies in both directions share one engine.
     back: Option<Engine>,
@@ -488,46 +461,7 @@ impl<'a> Engines<'a> {
     fn new(problem: &'a Problem, pace: &[u64]) -> Engines<'a> {
         let changes = Lists::of_changes(problem);
         let back = (problem.link.duplex == Duplex::Full).then(|| Engine::new(pace));
-        let mut end = 0u64;
-        let ends = pace.iter().map(|&nanos| {
-            end = end.saturating_add(nanos);
-            end
-        });
-        let starts = [0].into_iter().chain(ends).collect();
-        Engines { problem, changes, starts, out: Engine::new(pace), back }
-    }
-
-    /// Sorts the windows by the order of their copies out if the largest tensor that can be copied by then always goes first;
-    /// windows without time for both copies come last.
-    fn largest_first(&self, windows: &mut Vec<Choice>) {
-        let Engines { problem, starts, .. } = self;
-        let link = &problem.link;
-        let ready = |window: &Window| match self.changed(window) {
-            Some(tick) if !window.wraps() => starts[tick as usize + 1],
-            _ => 0,
-        };
-        let mut coming = std::mem::take(windows);
-        coming.sort_by_key(|choice| ready(&choice.window));
-        let mut coming = coming.into_iter().enumerate().peekable();
-        let (mut now, mut waiting) = (0, BTreeMap::new());
-        loop {
-            while let Some((at, choice)) = coming.next_if(|(_, choice)| ready(&choice.window) <= now) {
-                let window = &choice.window;
-                let bytes = problem.tensors[window.tensor].bytes;
-                let due =
-                    starts[window.until as usize] + if window.wraps() { starts[starts.len() - 1] } else { 0 };
-                let has_time = ready(window) + link.out_nanos(bytes) + link.in_nanos(bytes) <= due;
-                waiting.insert((has_time, bytes, Reverse(at)), choice);
-            }
-            match (waiting.pop_last(), coming.peek()) {
-                (Some(((_, bytes, _), choice)), _) => {
-                    now = now.saturating_add(link.out_nanos(bytes));
-                    windows.push(choice);
-                }
-                (None, Some((_, next))) => now = ready(&next.window),
-                (None, None) => break,
-            }
-        }
+        Engines { problem, changes, out: Engine::new(pace), back }
     }
 
     /// The last tick that changes the window's tensor before it can be swapped out.
@@ -653,17 +587,11 @@ mod tests {
             let piece = if u.chance(50) { u64::MAX } else { 1 + peak / (1 + u.below(40) as u64) };
             let pace: Vec<u64> = (0..ops).map(|_| u.below(200) as u64).collect();
             let uses = problem.uses();
-            let windows: BTreeSet<Window> =
-                problem.windows(&uses).into_iter().filter(|_| u.chance(50)).collect();
-            let last = match u.below(3) {
-                0 => Last::Below(0),
-                1 => Last::Below(peak / (1 + u.below(40) as u64)),
-                _ => Last::These(&windows),
-            };
-            let sizes = Sizes { piece, last };
-            let by_manner = [Manner::Gone, Manner::Ready, Manner::Late]
+            let small = if u.chance(50) { 0 } else { peak / (1 + u.below(40) as u64) };
+            let sizes = Sizes { piece, small };
+            let by_manner = [Manner::Gone, Manner::Ready]
                 .map(|manner| Cover::new(&problem, &uses, budget, sizes, manner).unwrap());
-            let in_time = [Manner::InTime, Manner::Clean, Manner::Largest]
+            let in_time = [Manner::InTime, Manner::Clean]
                 .map(|manner| Cover::in_time(&problem, &uses, budget, sizes, manner, &pace).unwrap());
             for cover in in_time.into_iter().chain(by_manner) {
                 let absences = cover.absences(1 + u.below(5) as u32);
@@ -690,26 +618,6 @@ mod tests {
             faster += usize::from(best.makespan() < eager);
         }
         assert!(cases > 100 && faster * 10 > cases, "{faster} of {cases}");
-    }
-
-    #[test]
-    fn the_largest_goes_first_of_what_can_be_copied() {
-        // Tensor 3, the largest, is needed right after it is produced.
-        let tensors = [256, 1024, 512, 4096].map(produced);
-        let ops = [
-            op(Forward, 100, &[], &[0, 1]),
-            op(Forward, 100, &[], &[2, 3]),
-            op(Forward, 100, &[], &[]),
-            op(Backward, 9000, &[3], &[]),
-            op(Backward, 100, &[0, 1, 2], &[]),
-        ];
-        let problem = problem(&tensors, &ops);
-        let pace: Vec<u64> = ops.iter().map(|op| op.nanos).collect();
-        let mut cover =
-            Cover::empty(&problem, &problem.uses(), u64::MAX, Sizes::of(u64::MAX), false, |_| 0).unwrap();
-        Engines::new(&problem, &pace).largest_first(&mut cover.windows);
-        let order: Vec<u32> = cover.windows.iter().map(|c| c.window.tensor.as_u32()).collect();
-        assert_eq!(order, [1, 2, 0, 3]);
     }
 
     #[test]

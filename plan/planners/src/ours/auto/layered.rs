@@ -12,7 +12,7 @@ use lmsc_schedule::tuned::Tunable;
 use super::candidates::{Choice, Fate};
 use super::repeats::{Forward, Layer, last_before};
 use super::{Found, Search};
-use crate::ours::mechanisms::{KEPT_PLACES, TURNED_LAYERS};
+use crate::ours::mechanisms::KEPT_PLACES;
 use crate::ours::remat::{ReuseReach, Rewritten};
 use crate::ours::swap_only;
 use crate::ours::swap_set::Manner;
@@ -22,9 +22,6 @@ const STRIDES: Tunable<[usize; 8]> = Tunable::new([1, 2, 3, 4, 6, 8, 12, 16]);
 
 /// Reaches that are tried after one of all layers between boundaries, in eighths of a layer of the backward phase.
 const REACHES: Tunable<[u32; 7]> = Tunable::new([8, 6, 5, 4, 3, 2, 1]);
-
-/// Eighths of its reach that are tried for a pattern.
-const OTHER_REACHES: Tunable<[u64; 6]> = Tunable::new([5, 6, 7, 9, 10, 12]);
 
 /// The shortest reach, in operators.
 const SHORTEST_REACH: u32 = 8;
@@ -178,9 +175,6 @@ impl<'a, 'b> Layered<'a, 'b> {
             let mut better = (nanos, pattern);
             if KEPT_PLACES.is_on() {
                 better = self.places(better, most);
-            }
-            if TURNED_LAYERS.is_on() {
-                better = self.layers(better, most + all / 12);
             }
             found.push(better);
         }
@@ -471,32 +465,6 @@ impl<'a, 'b> Layered<'a, 'b> {
         let choice = self.choice(pattern);
         let rewritten = &mut self.rewritten;
         self.search.rewrite(&choice, u64::MAX, rewritten).then(|| rewritten.problem.compute_nanos())
-    }
-
-    /// The pattern with another reach, and with single layers spared or not.
-    fn layers(&mut self, mut best: (u64, Pattern), most: usize) -> (u64, Pattern) {
-        for eighths in OTHER_REACHES.get() {
-            if let ReuseReach::Operators(reach) = best.1.reach
-                && self.evaluations < most
-            {
-                let reach = (u64::from(reach) * eighths / 8).min(u64::from(u32::MAX));
-                let pattern = Pattern { reach: ReuseReach::Operators(reach as u32), ..best.1.clone() };
-                self.keep_better(&mut best, pattern);
-            }
-        }
-        // The first and the last are the least like the others.
-        let last = self.layers.len().saturating_sub(1);
-        let mut order: Vec<usize> = (0..self.layers.len()).collect();
-        order.sort_by_key(|&layer| (layer.min(last - layer), layer));
-        for layer in order {
-            if self.evaluations >= most {
-                break;
-            }
-            let mut pattern = best.1.clone();
-            pattern.again[layer] = !pattern.again[layer];
-            self.keep_better(&mut best, pattern);
-        }
-        best
     }
 
     fn keep_better(&mut self, best: &mut (u64, Pattern), pattern: Pattern) {

@@ -253,7 +253,7 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
 fn swapping(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     let Request { problem, budget, granularity, .. } = *request;
     if part != Part::WithVariables || problem.ops.len() <= MANY_OPERATORS.get() {
-        return swap_only::covering(request);
+        return swap_only::plan(request);
     }
     let piece = piece_of(problem, granularity, swap_only::PIECES.get());
     let schedule = swap_only::covered(problem, budget, piece, Manner::InTime)?;
