@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bitwise;
+mod chunk_loss;
 mod clean_up;
 mod cli;
 mod compare;

@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+mod chunk_loss;
 mod clean_up;
 mod expand;
 mod fold_constants;
@@ -114,6 +115,7 @@ pub static REGISTRY: &[&dyn Pass] = &[
     &remove_dead_nodes::RemoveDeadNodes,
     &expand::ExpandTrainingOps,
     &mixed_precision::MixedPrecision,
+    &chunk_loss::ChunkLoss,
     &hoist_shapes::HoistShapes,
     &reorder::Reorder,
     &place::GiveAddresses,
