@@ -10,6 +10,7 @@ mod contracts;
 mod costs;
 mod defaults;
 mod expand;
+mod fuse_attention;
 mod jax;
 mod kernels;
 mod learning;

@@ -32,6 +32,7 @@ mod chunk_loss;
 mod clean_up;
 mod expand;
 mod fold_constants;
+mod fuse_attention;
 mod given;
 mod hoist_shapes;
 mod lower;
@@ -116,6 +117,7 @@ pub static REGISTRY: &[&dyn Pass] = &[
     &expand::ExpandTrainingOps,
     &mixed_precision::MixedPrecision,
     &chunk_loss::ChunkLoss,
+    &fuse_attention::FuseAttention,
     &hoist_shapes::HoistShapes,
     &reorder::Reorder,
     &place::GiveAddresses,
