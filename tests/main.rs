@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bitwise;
+mod chunk_loss;
 mod clean_up;
 mod cli;
 mod compare;
@@ -9,6 +10,7 @@ mod contracts;
 mod costs;
 mod defaults;
 mod expand;
+mod fuse_attention;
 mod jax;
 mod kernels;
 mod learning;

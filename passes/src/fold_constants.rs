@@ -90,7 +90,7 @@ impl Pass for FoldConstants {
 }
 
 /// Orders the readers of a variable's value before the node that overwrites it, where only a folded node did so.
-fn order_readers(graph: &mut Graph) {
+pub(crate) fn order_readers(graph: &mut Graph) {
     let storages = Storages::of(graph);
     let ticks = graph.ticks();
     let mut writers: HashMap<StorageId, Vec<NodeId>> = HashMap::new();

@@ -28,9 +28,11 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+mod chunk_loss;
 mod clean_up;
 mod expand;
 mod fold_constants;
+mod fuse_attention;
 mod given;
 mod hoist_shapes;
 mod lower;
@@ -114,6 +116,8 @@ pub static REGISTRY: &[&dyn Pass] = &[
     &remove_dead_nodes::RemoveDeadNodes,
     &expand::ExpandTrainingOps,
     &mixed_precision::MixedPrecision,
+    &chunk_loss::ChunkLoss,
+    &fuse_attention::FuseAttention,
     &hoist_shapes::HoistShapes,
     &reorder::Reorder,
     &place::GiveAddresses,

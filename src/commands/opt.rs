@@ -38,9 +38,9 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let (proof, proven_in) = look::timed(|| passes.prove(&original, &loaded.graph));
     look::print_times(look, &ran, proven_in);
     proof.map_err(differs)?;
-    // A pass that changes values says so, and no check does.
+    // A pass that rewrites operators or changes values says what it did, since no check does.
     for (pass, ran) in passes.passes().zip(&ran) {
-        if pass.kind() == PassKind::Precision {
+        if matches!(pass.kind(), PassKind::Operators | PassKind::Precision) {
             ran.outcome.remarks.iter().for_each(|remark| note(format!("{}: {remark}", pass.name())));
         }
     }
