@@ -32,6 +32,7 @@ mod proof;
 mod refusals;
 mod report;
 pub mod run;
+mod shell;
 mod state;
 mod targets;
 mod term;

@@ -1,6 +1,7 @@
 //! The planner that a call names, with its options in braces: `window{bytes=1GiB}`.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use lmsc_ir::words;
@@ -97,6 +98,30 @@ pub(crate) fn listed(texts: &[String]) -> Result<Vec<PlannerCall>, Error> {
                 found.extend(all.map(|planner| called(planner.name).expect("it is registered")));
             }
             text => found.push(called(text)?),
+        }
+    }
+    Ok(found)
+}
+
+/// A plan beside another one.
+pub(crate) enum Other {
+    /// That of a planner.
+    Planner(PlannerCall),
+    /// The one in a file.
+    File(PathBuf),
+}
+
+/// The planners of a list, as [`listed`] has them, and files of plans: what has a slash in it, or the ending `.json`.
+///
+/// # Errors
+/// As [`called`].
+pub(crate) fn others(texts: &[String]) -> Result<Vec<Other>, Error> {
+    let mut found = Vec::new();
+    for text in texts.iter().flat_map(|text| calls(text)).map(str::trim) {
+        if text.contains('/') || text.ends_with(".json") {
+            found.push(Other::File(text.into()));
+        } else {
+            found.extend(listed(&[text.to_owned()])?.into_iter().map(Other::Planner));
         }
     }
     Ok(found)

@@ -31,6 +31,7 @@ fn help() {
     check("help", "--help", 0);
     check("help-short", "-h", 0);
     for command in [
+        "bench",
         "check",
         "env",
         "explain",

@@ -1,6 +1,7 @@
 //! Tests of the library and of the command: one program, since each of its own would be linked with everything below it.
 
 mod bad_input;
+mod bench;
 mod bitwise;
 mod chunk_loss;
 mod clean_up;

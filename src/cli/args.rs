@@ -94,6 +94,19 @@ pub enum Deny {
 /// Everything but the main job.
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
+    /// Rank planners on many instances, also programs of your own.
+    ///
+    /// A planner of your own is a command, in any language. For each instance and budget it is called with `{}` replaced by a file
+    /// with the problem (JSON of the format lmsc-planner-dag-1, as `lmsc plan --emit-instance` writes it), `{memory}` by the
+    /// bytes that a plan may hold on the device at once, and `{out}` by the file to write: a schedule (lmsc-schedule-1) or a plan
+    /// (lmsc-plan-1), as `lmsc plan` writes them with --schedule and --save-plan. docs/formats.md describes all of these.
+    ///
+    /// Each plan is checked as `lmsc check` does. One that is not valid counts as none, as does a command that fails, writes nothing
+    /// or takes longer than --timeout; the answer says which and why. The score of a planner is the mean, over instances and
+    /// budgets, of the best makespan divided by its own, with 0 where it has no plan: 1 is the best in every case.
+    ///
+    /// Exit codes: 0 ranked; 2 a file or the call is at fault; 130 a signal ended it.
+    Bench(Box<BenchArgs>),
     /// Check a plan, a schedule or a certificate that `lmsc plan` has written, with code that shares nothing with planners.
     ///
     /// The file names its own kind. A plan (`--save-plan`) is valid if it belongs to the model or the instance, if no step uses
@@ -677,6 +690,51 @@ pub struct OptArgs {
     pub look: LookArgs,
 }
 
+/// `lmsc bench`.
+#[derive(Debug, Args, Clone)]
+#[command(after_help = "Examples:
+  lmsc bench --planner 'python3 mine.py {} {memory} {out}'
+  lmsc bench testdata/instances/dag_gpt2s_b8_s1024.json --budget 0.5x,0.3x --recompute --compare all
+  lmsc bench my_instances --planner './mine {} {memory} {out}' --timeout 10 --csv results.csv")]
+pub struct BenchArgs {
+    /// Instances, or folders whose instances are taken. [default: testdata/instances]
+    #[arg(value_name = "INSTANCE")]
+    pub instance: Vec<PathBuf>,
+    /// The planner to rank: a command with `{}`, `{memory}` and `{out}`, named by its program; or a planner of lmsc. Repeatable.
+    #[arg(long, value_name = "COMMAND")]
+    pub planner: Vec<String>,
+    /// The planners of lmsc beside it, separated by commas, each with its own options in braces if need be; `all` means all but `dqn`.
+    #[arg(long, value_name = "PLANNER", default_value = "auto,swap-only")]
+    pub compare: Vec<String>,
+    /// Device memory, separated by commas: bytes, such as 16GiB, or a share of each instance's own peak, such as 0.7x.
+    #[arg(
+        long = "budget",
+        alias = "memory",
+        value_name = "BUDGET",
+        value_delimiter = ',',
+        default_value = "0.8x,0.6x,0.4x"
+    )]
+    pub memory: Vec<Budget>,
+    /// Time limit of the command for each plan.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
+    pub timeout: f64,
+    /// Allow operators to be recomputed.
+    #[arg(long)]
+    pub recompute: bool,
+    /// Swap tensors whole, not in ranges of bytes.
+    #[arg(long)]
+    pub whole: bool,
+    /// Search effort of the planners of lmsc, in percent of the usual number of evaluations.
+    #[arg(long, value_name = "PERCENT", default_value_t = 10)]
+    pub effort: u32,
+    /// Write a line for each planner, instance and budget to this file, as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `lmsc reduce`.
 #[derive(Debug, Args, Clone)]
 pub struct ReduceArgs {
@@ -746,7 +804,8 @@ pub struct PlanCommandArgs {
     #[command(flatten)]
     pub search: SearchArgs,
     /// Other planners to compare with, separated by commas, each with its own options in braces if need be; `all` means all but
-    /// `dqn`, which learns for minutes.
+    /// `dqn`, which learns for minutes. A file with a plan or a schedule, named with a slash or the ending `.json`, is checked and
+    /// compared, too.
     #[arg(long, value_name = "PLANNER")]
     pub compare: Vec<String>,
     /// Whether copies in the two directions overlap. [default: as in the instance or the target]

@@ -227,6 +227,7 @@ fn negative(arguments: &[OsString], error: &clap::Error) -> Option<String> {
 /// Runs the command and returns the text to print.
 fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
     match &cli.command {
+        Some(CliCommand::Bench(args)) => commands::bench(args),
         Some(CliCommand::Check(args)) => commands::check_file(args),
         Some(CliCommand::Compare(args)) => commands::compare(args),
         #[cfg(feature = "papers")]

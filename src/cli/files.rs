@@ -33,7 +33,7 @@ const READ: [&str; 14] = [
 const TARGETS: [&str; 2] = ["target", "gpu"];
 
 /// Arguments that name files to write.
-const WRITTEN: [&str; 12] = [
+const WRITTEN: [&str; 13] = [
     "output",
     "report",
     "save_plan",
@@ -46,6 +46,7 @@ const WRITTEN: [&str; 12] = [
     "out",
     "trace",
     "case",
+    "csv",
 ];
 
 /// Pairs of arguments that may name one file: it is read whole before it is replaced.

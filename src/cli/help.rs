@@ -55,6 +55,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 4] = [
             ("passes", "List the passes"),
             ("reduce", "Reduce a graph to a small one for which a command fails"),
             ("targets", "List the built-in machines, or print one"),
+            ("bench", "Rank planners, also programs of your own, on many instances"),
             ("offsets", "Give buffers with known lifetimes addresses"),
             #[cfg(feature = "papers")]
             ("env", "Let a program choose the swaps, in JSON lines"),

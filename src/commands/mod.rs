@@ -1,5 +1,6 @@
 //! The commands of `lmsc`: each takes the arguments of a call and returns the text to print.
 
+mod bench;
 mod calibrate;
 mod check;
 mod compare;
@@ -24,6 +25,7 @@ mod survival;
 mod sweep;
 mod verify;
 
+pub use bench::bench;
 pub use calibrate::calibrate;
 pub use check::check_file;
 pub use compare::compare;

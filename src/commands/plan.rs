@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use lmsc_ir::Bytes;
@@ -26,7 +26,7 @@ use crate::cli::args::{DuplexArg, PlanCommandArgs, SchedulerArg, TaskArgs};
 use crate::context::{before_planning, given_plan, knows_ranges, machine, stated, with_budgets};
 use crate::files::{check_report, check_target, write_atomically};
 use crate::load::{load_quietly, told_if_inference};
-use crate::planner::{PlannerCall, listed};
+use crate::planner::{Other, PlannerCall, others};
 use crate::progress::{Search, Stage};
 use crate::refusals::{as_it_is, smaller_step, with_floors};
 use crate::report::ProfileFacts;
@@ -37,7 +37,8 @@ use crate::{Code, Error, Loaded, Warning};
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Found {
-    planner: &'static str,
+    /// The planner, or the file of a plan that is compared.
+    planner: String,
     /// The end of the last step.
     makespan_ms: f64,
     /// No plan of this kind is faster: one that swaps ranges, one that swaps whole tensors, or one that also
@@ -142,7 +143,8 @@ const REPLAYS: u32 = 20;
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Compared {
-    planner: &'static str,
+    /// The planner, or the file.
+    planner: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     found: Option<Found>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -243,13 +245,14 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
 fn check_call(args: &PlanCommandArgs) -> Result<(), Error> {
     let call = args.search.planner.called();
     let learns = |call: &PlannerCall| call.planner.of_problems().is_some_and(|planner| planner.learns);
-    let others = listed(&args.compare)?;
+    let others = others(&args.compare)?;
     if let Some(option) = args.weights.given() {
         if args.given.is_some() {
             let message = format!("{option} belongs to --planner dqn, and --plan is carried out as it is");
             return Err(Error::new(Code::Option, message).with_help("leave out one of the two"));
         }
-        if !learns(&call) && !others.iter().any(learns) {
+        if !learns(&call) && !others.iter().any(|other| matches!(other, Other::Planner(call) if learns(call)))
+        {
             let message = format!("{option} belongs to --planner dqn, not to {}", call.name());
             return Err(Error::new(Code::Option, message).with_help("leave it out, or choose that planner"));
         }
@@ -296,7 +299,7 @@ fn write_files(
 }
 
 /// Whether the plan copies a range of a tensor separately.
-fn has_ranges(plan: &Plan) -> bool {
+pub(crate) fn has_ranges(plan: &Plan) -> bool {
     plan.schedule.pieces.values().any(|piece| piece.len() < plan.problem.tensors[piece.tensor].bytes)
 }
 
@@ -524,7 +527,7 @@ impl Task {
 }
 
 /// The bytes of a budget for an instance.
-fn of_instance(budget: Budget, problem: &Problem) -> Result<Bytes, Error> {
+pub(crate) fn of_instance(budget: Budget, problem: &Problem) -> Result<Bytes, Error> {
     if let Budget::OfMemory(_) = budget {
         let message = format!("--budget {budget}: an instance has no target whose memory this is a share of");
         return Err(Error::new(Code::Option, message)
@@ -640,12 +643,7 @@ fn answered(
 
 impl Found {
     /// The numbers of the planner's plan, with its bound.
-    fn of(
-        planner: &'static str,
-        planned: &Planned,
-        planning_ms: f64,
-        bounds: &Bounds,
-    ) -> Result<Found, Error> {
+    fn of(planner: &str, planned: &Planned, planning_ms: f64, bounds: &Bounds) -> Result<Found, Error> {
         let plan = &planned.plan;
         let (swapped_bytes, returned_bytes) = plan.schedule.copied_bytes();
         let makespan = plan.schedule.makespan();
@@ -654,7 +652,7 @@ impl Found {
             return Err(Error::ours(format!("planner {planner}: {makespan} ns, below the bound {bound}")));
         }
         Ok(Found {
-            planner,
+            planner: planner.to_owned(),
             makespan_ms: millis(makespan),
             lower_bound_ms: millis(bound),
             over_bound: (makespan as f64 / bound.max(1) as f64 * 1e6).round() / 1e6,
@@ -717,39 +715,58 @@ fn replayed(
     }))
 }
 
-/// The plans of the other planners, with bytes counted and no addresses.
+/// The plans of the other planners, with bytes counted and no addresses, and those of the files.
 fn compared(
     args: &PlanCommandArgs,
     task: &Task,
     question: &Question<'_>,
     bounds: &Bounds,
 ) -> Result<Vec<Compared>, Error> {
-    let one = |call: &PlannerCall| -> Result<Compared, Error> {
+    let question = Question { space: Space::Counted, or_pages: None, or_as_it_is: false, ..*question };
+    let planned_by = |call: &PlannerCall| -> Result<Compared, Error> {
         let planner = call.of_problems()?;
         let parameters = Parameters { options: Some(&call.options), ..question.parameters };
-        let space = Space::Counted;
-        let question =
-            Question { planner, parameters, space, or_pages: None, or_as_it_is: false, ..*question };
-        Ok(match answered(&question, None)? {
-            Ok(Answered { planned, planning_ms, .. }) => {
-                let found = Found::of(planner.name, &planned, planning_ms, bounds)?;
-                Compared {
-                    planner: planner.name,
-                    found: Some(found),
-                    refused: None,
-                    plan: Some(planned.plan),
-                }
-            }
+        Ok(match answered(&Question { planner, parameters, ..question }, None)? {
+            Ok(answered) => Compared::found(planner.name, answered, bounds)?,
             Err(refused) => {
-                let refused = Some(
-                    refusal(planner, task, &refused)
-                        .map_or_else(|flaw| flaw, |refusal| refusal.message().text),
-                );
-                Compared { planner: planner.name, found: None, refused, plan: None }
+                let why = refusal(planner, task, &refused);
+                let why = why.map_or_else(|flaw| flaw, |refusal| refusal.message().text);
+                Compared::refused(planner.name, why)
             }
         })
     };
-    listed(&args.compare)?.iter().map(one).collect()
+    let of_file = |path: &PathBuf| -> Result<Compared, Error> {
+        let given = given_plan(path)?;
+        if !given.head.nodes.is_empty() && given.head.nodes != task.nodes() {
+            let why = "it has the nodes in another order than this plan, or is of another model";
+            return Ok(Compared::refused(&given.name, why.to_owned()));
+        }
+        match answered(&Question { planner: given.planner, ..question }, Some(&given)) {
+            Ok(Ok(answered)) => Compared::found(&given.name, answered, bounds),
+            Ok(Err(why)) => Ok(Compared::refused(&given.name, why.to_string())),
+            Err(error) => match error.fault() {
+                Some(fault) => Ok(Compared::refused(&given.name, format!("not valid: {fault}"))),
+                None => Err(error),
+            },
+        }
+    };
+    let one = |other: &Other| match other {
+        Other::Planner(call) => planned_by(call),
+        Other::File(path) => of_file(path),
+    };
+    others(&args.compare)?.iter().map(one).collect()
+}
+
+impl Compared {
+    fn found(planner: &str, answered: Answered, bounds: &Bounds) -> Result<Compared, Error> {
+        let Answered { planned, planning_ms, .. } = answered;
+        let found = Some(Found::of(planner, &planned, planning_ms, bounds)?);
+        Ok(Compared { planner: planner.to_owned(), found, refused: None, plan: Some(planned.plan) })
+    }
+
+    fn refused(planner: &str, why: String) -> Compared {
+        Compared { planner: planner.to_owned(), found: None, refused: Some(why), plan: None }
+    }
 }
 
 impl Answer {
@@ -802,7 +819,7 @@ impl Answer {
                 data["budget_bytes"] = self.memory_bytes.into();
                 if !self.compared.is_empty() {
                     data["compared"] = self.rows_of_planners().into();
-                    let others = self.compared.iter().filter_map(|c| Some((c.planner, c.plan.as_ref()?)));
+                    let others = self.compared.iter().filter_map(|c| Some((&*c.planner, c.plan.as_ref()?)));
                     let own = self.name_on_page();
                     let plans: Vec<_> = std::iter::once((&*own, plan)).chain(others).collect();
                     data["side_by_side"] = view::side_by_side(&plans, names).map_err(ours)?;

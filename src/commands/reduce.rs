@@ -7,10 +7,10 @@
 mod parts;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use lmsc_ir::{Graph, words};
 use parts::Parts;
@@ -20,6 +20,7 @@ use crate::files::{check_not_read, check_target, write_atomically};
 use crate::job::Binding;
 use crate::load::{self, Purpose};
 use crate::progress::Stage;
+use crate::shell::{Ended, Folder, quoted, run};
 use crate::{Code, Error, interrupt};
 
 /// Reduces the graph and returns a summary; after each success, the file at `--output` has the smallest graph so
@@ -38,7 +39,7 @@ pub fn reduce(args: &ReduceArgs) -> Result<String, Error> {
     check_not_read(&output, &args.input.input())?;
     check_target(&output)?;
     let whole = load::load(input, &args.input.binding.binding())?.graph;
-    let folder = Folder::new()?;
+    let folder = Folder::new("reduce")?;
     let candidate = folder.0.join("candidate.lms");
     let mut trial = Trial {
         whole: &whole,
@@ -119,7 +120,7 @@ fn smaller_extents(parts: &mut Parts, trial: &mut Trial<'_>) -> Result<bool, Err
 
 /// The command with the path in place of `{}`, or appended.
 fn with_path(command: &str, path: &Path) -> String {
-    let quoted = format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
+    let quoted = quoted(path);
     if command.contains("{}") { command.replace("{}", &quoted) } else { format!("{command} {quoted}") }
 }
 
@@ -188,28 +189,11 @@ impl Trial<'_> {
     /// The exit status of the command; `None` if it runs longer than the limit.
     fn run(&mut self) -> Result<Option<ExitStatus>, Error> {
         self.runs += 1;
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &self.command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // In its own process group, so that its children end with it.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut shell, 0);
         let failed = |e: std::io::Error| Error::new(Code::Option, format!("--failing: cannot run sh: {e}"));
-        let mut child = shell.spawn().map_err(failed)?;
-        let started = Instant::now();
-        let mut pause = Duration::from_micros(200);
-        loop {
-            if let Some(status) = child.try_wait().map_err(failed)? {
-                return Ok(Some(status));
-            }
-            let stopped = self.stop.load(Ordering::Relaxed);
-            if stopped || started.elapsed() >= self.limit {
-                let group = format!("-{}", child.id());
-                _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
-                _ = child.kill().and_then(|()| child.wait());
-                return if stopped { Err(self.interrupted()) } else { Ok(None) };
-            }
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(20));
+        match run(&self.command, self.limit, &self.stop, Stdio::null()).map_err(failed)? {
+            Ended::Exited(status) => Ok(Some(status)),
+            Ended::Late => Ok(None),
+            Ended::Stopped => Err(self.interrupted()),
         }
     }
 
@@ -222,23 +206,5 @@ impl Trial<'_> {
             ),
             None => Error::new(Code::Interrupted, message),
         }
-    }
-}
-
-/// A temporary folder for candidates, which is removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Result<Folder, Error> {
-        let path = std::env::temp_dir().join(format!("lmsc-reduce-{}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(|e| Error::writing(&path, &e))?;
-        Ok(Folder(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // If the folder cannot be removed, it stays with other temporary files.
-        _ = std::fs::remove_dir_all(&self.0);
     }
 }

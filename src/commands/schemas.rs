@@ -7,7 +7,8 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
 use super::{
-    check, compare, explain, fit, inspect, launches, offsets, passes, plan, run, survival, sweep, verify,
+    bench, check, compare, explain, fit, inspect, launches, offsets, passes, plan, run, survival, sweep,
+    verify,
 };
 use crate::error::ErrorAnswer;
 use crate::run::RunFacts;
@@ -31,8 +32,9 @@ fn schema_of<T: JsonSchema>() -> Schema {
 }
 
 /// The schema of each answer, by the name of the command; `compile` is the main one, `error` that of all.
-fn schemas() -> [(&'static str, Schema); 16] {
+fn schemas() -> [(&'static str, Schema); 17] {
     [
+        ("bench", schema_of::<bench::Ranking>()),
         ("check", schema_of::<check::Verdict>()),
         ("compare", schema_of::<compare::Compared>()),
         ("compile", schema_of::<run::CompiledAndRun<'_>>()),
