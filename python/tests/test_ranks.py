@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import lmsc
+import lmsc.torch
 import pytest
 import torch
 import torch.distributed as dist
 from lmsc.torch import backend as lmsc_backend
+from lmsc.torch.backend import planning
 from lmsc.torch.backend.problem import is_collective, is_gather, is_wait
 from lmsc.torch.backend.write import Writer
 from ranks_worker import sharded
@@ -170,6 +172,48 @@ def nodes(graph: Any, kind: Any) -> list[Any]:
 
 def reductions(graph: Any) -> list[Any]:
     return [node for node in nodes(graph, is_collective) if not is_gather(node)]
+
+
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The problems that are planned."""
+    found: list[Any] = []
+    ask = planning._ask
+    monkeypatch.setattr(planning, "_ask", lambda problem, *rest, **named: (found.append(json.loads(problem.instance()[0])), ask(problem, *rest, **named))[1])
+    return found
+
+
+@pytest.mark.parametrize("budget", ["1x", "0.7x", "smallest", "5% slower"])
+def test_collectives_run_beside_the_operators_and_are_awaited_in_their_pass(budget: str, group: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, written = Writer.write, []
+    monkeypatch.setattr(Writer, "write", lambda self: (written.append(write(self)), written[-1])[1])
+    problems = asked(monkeypatch)
+    model = sharded(nn.Sequential(*[nn.Linear(16, 16) for _ in range(4)]))
+    torch.compile(model, backend=lmsc_backend.backend, options={"budget": budget, "effort": 5}, fullgraph=True)(torch.randn(64, 16))
+    assert all(problem["format"] == "lmsc-planner-dag-2" and len(problem["on_lane"]) == 16 for problem in problems)
+    beside = 0
+    for graph in written[-1]:
+        order = {node: place for place, node in enumerate(graph.graph.nodes)}
+        for node in nodes(graph, is_collective):
+            (wait,) = filter(is_wait, node.users)
+            beside += order[wait] - order[node] > 1
+    assert beside
+
+
+def test_the_graph_of_one_of_many_ranks_is_planned_alone() -> None:
+    """PyTorch's fake process group makes the graph of one process; nothing is sent."""
+    peaks = []
+    for count in (8, 64, 1024):
+        dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=count)
+        try:
+            torch.manual_seed(0)
+            model = sharded(nn.Sequential(*[nn.Sequential(nn.Linear(1024, 1024), nn.GELU()) for _ in range(3)]), ranks=count)
+            (plan,) = lmsc.torch.plan(model, torch.randn(64, 1024), "0.8x", effort=5)
+        finally:
+            dist.destroy_process_group()
+            torch._dynamo.reset()
+        assert plan.peak <= plan.budget < plan.as_it_is
+        peaks.append(plan.peak)
+    assert peaks == sorted(peaks, reverse=True)
 
 
 def reduced_twice(forward: Any, backward: Any) -> bool:
