@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
+import functools
 import json
 import os
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+import torch.distributed._functional_collectives as functional_collectives
 import torch.distributed.checkpoint as dcp
 from backend_tools import Live, Meter
 from lmsc import Error
@@ -22,18 +24,20 @@ from lmsc.torch.backend import planning, ranks
 from lmsc.torch.backend.costs import Target
 from lmsc.torch.backend.steps import Step
 from torch import Tensor, nn
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
-from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
+from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B
 from torch.distributed.tensor import Partial, Replicate, Shard, distribute_tensor
-from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, SequenceParallel, parallelize_module
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, SequenceParallel, loss_parallel, parallelize_module
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
 RANK, RANKS, PORT = (int(os.environ.get(name, default)) for name, default in (("RANK", 0), ("WORLD_SIZE", 2), ("MASTER_PORT", 0)))
 FOLDER = Path(os.environ.get("LMSC_FOLDER", "."))
 WIDTH, TOKENS, WORDS, BATCH = 48, 32, 64, 4
+MIXED = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
 Facts = dict[str, Any]
 
 
@@ -146,13 +150,16 @@ def compared(run: Callable[[Way], Facts], budget: str, **options: Any) -> Facts:
     }
 
 
-def sharded(module: nn.Module, mode: str = "shard") -> nn.Module:
+def sharded(module: nn.Module, mode: str = "shard", ranks: int = RANKS) -> nn.Module:
     """The module, whose parameters are gathered in its graph whenever they are read."""
-    mesh = init_device_mesh("cpu", (RANKS,))
+    hybrid = mode in ("hybrid", "twice")
+    mesh = init_device_mesh("cpu", (2, ranks // 2) if hybrid else (ranks,))
+    first = Replicate() if mode in ("replicate", "hybrid") else Shard(0)
+    placements = [first, Shard(0)] if hybrid else [first]
     for part in list(module.modules()):
         names = [name for name, _ in part.named_parameters(recurse=False)]
         for name in names:
-            placed = distribute_tensor(part._parameters[name].data, mesh, [Shard(0) if mode == "shard" else Replicate()], src_data_rank=None)
+            placed = distribute_tensor(part._parameters[name].data, mesh, placements, src_data_rank=None)
             part.register_parameter(name, nn.Parameter(placed))
         if names:
             part.__class__ = type(f"Gathered{type(part).__name__}", (type(part),), {name: gathered(name) for name in names})
@@ -161,7 +168,9 @@ def sharded(module: nn.Module, mode: str = "shard") -> nn.Module:
 
 def gathered(name: str) -> property:
     def get(module: nn.Module) -> Tensor:
-        return module._parameters[name].redistribute(placements=[Replicate()]).to_local(grad_placements=[Partial("avg")])
+        whole = module._parameters[name]
+        axes = whole.device_mesh.ndim
+        return whole.redistribute(placements=[Replicate()] * axes).to_local(grad_placements=[Partial("avg")] * axes)
 
     return property(get)
 
@@ -169,14 +178,34 @@ def gathered(name: str) -> property:
 # The cases.
 
 
-def ddp(outer: bool, optimize: str, budget: str = "smallest") -> Facts:
+def smaller_last(step: int) -> int:
+    """The rows of a batch: the last batch of the last process is smaller."""
+    return 2 if step == 2 and RANK == RANKS - 1 else BATCH
+
+
+def ddp(outer: bool, optimize: str, budget: str = "smallest", rows: Callable[[int], int] = lambda _: BATCH, hook: Any = None, **how: Any) -> Facts:
     def run(way: Way) -> Facts:
-        with torch._dynamo.config.patch(optimize_ddp=optimize):
+        compiles_backward = optimize == "python_reducer"
+        with torch._dynamo.config.patch(optimize_ddp=optimize, compiled_autograd=compiles_backward):
             module = net()
-            wrapped = DistributedDataParallel(module if outer else way(module), bucket_cap_mb=0.05)
-            return train(way(wrapped) if outer else wrapped, list(module.parameters()), batches())
+            wrapped = DistributedDataParallel(module if outer else way(module), bucket_cap_mb=0.05, **how)
+            if hook:
+                wrapped.register_comm_hook(None, hook)
+            return train(way(wrapped) if outer else wrapped, list(module.parameters()), batches(rows))
 
     return compared(run, budget)
+
+
+def joined() -> Facts:
+    """One process has fewer batches."""
+
+    def run(way: Way) -> Facts:
+        module = net()
+        wrapped = DistributedDataParallel(way(module))
+        with wrapped.join():
+            return train(wrapped, list(module.parameters()), batches(steps=2 if RANK == RANKS - 1 else 3))
+
+    return compared(run, "1x")
 
 
 def no_sync() -> Facts:
@@ -202,16 +231,33 @@ def no_sync() -> Facts:
     return compared(run, "1x")
 
 
-def fsdp(reshard: bool) -> Facts:
+def fsdp(whole: bool = False, axes: int = 1, **policy: Any) -> Facts:
+    """Blocks are compiled, or the whole model."""
+
     def run(way: Way) -> Facts:
         module = net()
+        mesh = init_device_mesh("cpu", (RANKS,) if axes == 1 else (2, RANKS // 2))
         for block in module.blocks:
-            block.compile(backend=way.backend)
-            fully_shard(block, reshard_after_forward=reshard)
-        fully_shard(module, reshard_after_forward=reshard)
-        return train(module, list(module.parameters()), batches())
+            if not whole:
+                block.compile(backend=way.backend)
+            fully_shard(block, mesh=mesh, **policy)
+        fully_shard(module, mesh=mesh, **policy)
+        return train(way(module) if whole else module, list(module.parameters()), batches())
 
-    return compared(run, "0.7x")
+    return compared(run, "0.8x")
+
+
+def fsdp_over_tensor_parallel() -> Facts:
+    def run(way: Way) -> Facts:
+        mesh, module = init_device_mesh("cpu", (RANKS // 2, 2), mesh_dim_names=("data", "tensor")), net(1, MLP)
+        for block in module.blocks:
+            parallelize_module(block, mesh["tensor"], {"u": ColwiseParallel(), "v": RowwiseParallel()})
+            block.compile(backend=way.backend)
+            fully_shard(block, mesh=mesh["data"])
+        fully_shard(module, mesh=mesh["data"])
+        return train(module, list(module.parameters()), batches(seed=RANK // 2))
+
+    return compared(run, "0.8x")
 
 
 def tensor_parallel(sequence: bool) -> Facts:
@@ -237,32 +283,115 @@ def tensor_parallel(sequence: bool) -> Facts:
     return compared(run, "0.7x")
 
 
-def gathers(mode: str, budget: str) -> Facts:
+def parallel_loss() -> Facts:
+    """The graph's result is a shard of the scores: its mesh is a result, too, and comes back with the gradient."""
+
+    def run(way: Way) -> Facts:
+        mesh, module = init_device_mesh("cpu", (RANKS,)), net(1, MLP)
+        parallelize_module(module.blocks[0], mesh, {"u": ColwiseParallel(), "v": RowwiseParallel()})
+        parallelize_module(module, mesh, {"out": ColwiseParallel(use_local_output=False)})
+        optimizer, call, losses = torch.optim.SGD(module.parameters(), lr=0.1), way(module), []
+        for x, y in batches(seed=0):
+            with loss_parallel():
+                loss = F.cross_entropy(call(x).flatten(0, 1), y.flatten())
+                loss.backward()
+            losses.append(loss.full_tensor().item())
+            optimizer.step()
+            optimizer.zero_grad()
+        return {"losses": losses, "values": local(module.parameters()), "peak": 0}
+
+    return compared(run, "0.7x")
+
+
+def gathers(mode: str, budget: str, rows: Callable[[int], int] = lambda _: BATCH, **how: Any) -> Facts:
     def run(way: Way) -> Facts:
         module = sharded(net(), mode)
-        return train(way(module, fullgraph=True), list(module.parameters()), batches())
+        with torch._dynamo.config.patch(automatic_dynamic_shapes=False):
+            return train(way(module, **how), list(module.parameters()), batches(rows))
 
     return compared(run, budget)
 
 
-def compiled_again_alone() -> Facts:
-    """The last batch of one process is smaller."""
+class Experts(nn.Module):
+    """An expert on each process: the tokens go there, and come back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.out = nn.Embedding(WORDS, WIDTH), nn.Linear(WIDTH, WORDS)
+        self.n, self.u, self.v = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.embedding(x)
+        for _ in range(2):
+            there = functional_collectives.all_to_all_single_autograd(self.n(h).flatten(0, 1), None, None, dist.group.WORLD)
+            back = functional_collectives.all_to_all_single_autograd(self.v(F.gelu(self.u(there))), None, None, dist.group.WORLD)
+            h = h + back.unflatten(0, h.shape[:2])
+        return self.out(h)
+
+
+class Centred(nn.Module):
+    """Reductions in the forward pass, one of them in place into a buffer, and random numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = net()
+        self.register_buffer("seen", torch.zeros(WORDS))
+
+    def forward(self, x: Tensor) -> Tensor:
+        out = F.dropout(self.net(x), 0.1)
+        mean = functional_collectives.all_reduce(out.mean((0, 1)).detach(), "sum", dist.group.WORLD) / RANKS
+        with torch.no_grad():
+            sums = out.sum((0, 1)).clone()
+            dist.all_reduce(sums)
+            self.seen.mul_(0.9).add_(sums)
+        return out - mean
+
+
+def speaking(make: Callable[[], nn.Module], budget: str) -> Facts:
+    """A model that calls collectives itself."""
+
+    def run(way: Way) -> Facts:
+        torch.manual_seed(0)
+        module = make()
+        torch.manual_seed(RANK)
+        found = train(way(module), list(module.parameters()), batches(lambda _: RANKS * 2))
+        return {**found, "values": found["values"] + local(module.buffers())}
+
+    return compared(run, budget)
+
+
+def several_batches(together: bool) -> Facts:
+    """Gradients accumulate, of one batch after the other, or of two forward passes before their backward passes; then the model is evaluated."""
 
     def run(way: Way) -> Facts:
         module = sharded(net())
-        data = batches(lambda step: 2 if step == 2 and RANK == RANKS - 1 else BATCH)
-        with torch._dynamo.config.patch(automatic_dynamic_shapes=False):
-            return train(way(module), list(module.parameters()), data)
+        call, optimizer, losses = way(module), torch.optim.SGD(module.parameters(), lr=0.1), []
+        data = batches(steps=4)
+        for pair in (data[:2], data[2:]):
+            if together:
+                found = [loss_of(call(x), y) for x, y in pair]
+                (found[0] + found[1]).backward()
+                losses += [loss.item() for loss in found]
+            else:
+                for x, y in pair:
+                    loss = loss_of(call(x), y)
+                    loss.backward()
+                    losses.append(loss.item())
+            optimizer.step()
+            optimizer.zero_grad()
+        with torch.no_grad():
+            losses.append(loss_of(call(data[0][0]), data[0][1]).item())
+        return {"losses": losses, "values": local(module.parameters()), "peak": 0}
 
-    return compared(run, "0.5x")
+    return compared(run, "0.8x")
 
 
 class Stage(nn.Module):
-    def __init__(self, whole: Net) -> None:
+    def __init__(self, whole: Net, place: int, count: int) -> None:
         super().__init__()
-        self.first, self.last = RANK == 0, RANK == RANKS - 1
+        self.first, self.last = place == 0, place == count - 1
         self.embedding = whole.embedding if self.first else None
-        self.block = whole.blocks[RANK]
+        self.block = whole.blocks[place]
         self.out = whole.out if self.last else None
 
     def forward(self, x: Tensor) -> Tensor:
@@ -270,18 +399,25 @@ class Stage(nn.Module):
         return self.out(x) if self.last else x
 
 
-def pipeline(kind: Any) -> Facts:
+def pipeline(kind: Any, each: int = 1) -> Facts:
+    """A process has `each` stages."""
+
     def run(way: Way) -> Facts:
-        stage = Stage(net(RANKS))
-        schedule = kind(PipelineStage(way(stage), RANK, RANKS, torch.device("cpu")), n_microbatches=4, loss_fn=loss_of)
-        optimizer, found = torch.optim.SGD(stage.parameters(), lr=0.1), []
+        count = each * RANKS
+        whole = net(count)
+        places = range(RANK, count, RANKS)
+        own = [Stage(whole, place, count) for place in places]
+        stages = [PipelineStage(way(stage), place, count, torch.device("cpu")) for stage, place in zip(own, places, strict=True)]
+        schedule = kind(stages if each > 1 else stages[0], n_microbatches=4, loss_fn=loss_of)
+        parameters = [parameter for stage in own for parameter in stage.parameters()]
+        optimizer, found = torch.optim.SGD(parameters, lr=0.1), []
         for x, y in batches(lambda _: 8, seed=0):
             losses: list[Tensor] = []
-            schedule.step(*([x] if stage.first else []), **({"target": y, "losses": losses} if stage.last else {}))
+            schedule.step(*([x] if own[0].first else []), **({"target": y, "losses": losses} if own[-1].last else {}))
             optimizer.step()
             optimizer.zero_grad()
             found += [loss.item() for loss in losses]
-        return {"losses": found, "values": local(stage.parameters()), "peak": 0}
+        return {"losses": found, "values": local(parameters), "peak": 0}
 
     return compared(run, "0.9x")
 
@@ -367,11 +503,31 @@ def other_bytes_before() -> Facts:
     return {"earlier": earlier, "host": host, "peak": plan.peak, "again": plan.again}
 
 
-def killed() -> Facts:
-    """The last process ends between the agreement and the comparison of plans."""
+def other_versions() -> Facts:
     if RANK == RANKS - 1:
-        ranks._Agreed.settle = lambda *_: os._exit(9)
+        ranks.torch.__version__ = "0.0"
     return one_step(net())
+
+
+def killed(when: str, rank: int) -> Facts:
+    """A process ends before it tells its problem, after it has told it, or between the agreement and the comparison of plans."""
+    if rank % RANKS == RANK:
+        put = ranks._Group.put
+
+        def told(self: Any, kind: str, *rest: Any) -> None:
+            put(self, kind, *rest)
+            if kind == "problem":
+                os._exit(9)
+
+        if when == "told":
+            ranks._Group.put = told
+        else:
+            setattr(*((ranks, "_align") if when == "before" else (ranks._Agreed, "settle")), lambda *_: os._exit(9))
+    began = time.monotonic()
+    try:
+        return one_step(net())
+    except Error as error:
+        return {"error": type(error).__name__, "says": str(error), "seconds": time.monotonic() - began}
 
 
 CASES: dict[str, Callable[[], Facts]] = {
@@ -379,17 +535,38 @@ CASES: dict[str, Callable[[], Facts]] = {
     "ddp_inside": lambda: ddp(False, "ddp_optimizer"),
     "ddp_one_graph": lambda: ddp(True, "no_optimization"),
     "no_sync": no_sync,
-    "fsdp": lambda: fsdp(True),
-    "fsdp_kept": lambda: fsdp(False),
+    "ddp_smaller_last": lambda: ddp(True, "ddp_optimizer", rows=smaller_last),
+    "ddp_static": lambda: ddp(True, "ddp_optimizer", static_graph=True, gradient_as_bucket_view=True),
+    "ddp_unused": lambda: ddp(False, "no_optimization", find_unused_parameters=True),
+    "ddp_hook": lambda: ddp(True, "ddp_optimizer", hook=bf16_compress_hook),
+    "ddp_python_reducer": lambda: ddp(True, "python_reducer"),
+    "joined": joined,
+    "fsdp": fsdp,
+    "fsdp_kept": lambda: fsdp(reshard_after_forward=False),
+    "fsdp_whole": lambda: fsdp(whole=True),
+    "fsdp_policies": lambda: fsdp(mp_policy=MIXED, offload_policy=CPUOffloadPolicy(pin_memory=False)),
+    "fsdp_mixed": lambda: fsdp(mp_policy=MIXED),
+    "fsdp_two_axes": lambda: fsdp(axes=2),
+    "fsdp_over_tensor_parallel": fsdp_over_tensor_parallel,
+    "parallel_loss": parallel_loss,
+    "experts": lambda: speaking(Experts, "0.6x"),
+    "centred": lambda: speaking(Centred, "0.8x"),
+    "accumulated": lambda: several_batches(False),
+    "two_in_flight": lambda: several_batches(True),
     "tensor_parallel": lambda: tensor_parallel(False),
     "sequence_parallel": lambda: tensor_parallel(True),
     "replicated": lambda: gathers("replicate", "0.5x"),
     "sharded": lambda: gathers("shard", "0.7x"),
     "sharded_tight": lambda: gathers("shard", "0.5x"),
     "sharded_smallest": lambda: gathers("shard", "smallest"),
-    "compiled_again_alone": compiled_again_alone,
+    "sharded_uneven": lambda: gathers("shard", "0.6x", lambda _: BATCH - (RANK == RANKS - 1)),
+    "sharded_all_smaller": lambda: gathers("shard", "0.6x", lambda step: BATCH - (step == 2)),
+    "hybrid": lambda: gathers("hybrid", "0.5x"),
+    "sharded_twice": lambda: gathers("twice", "0.5x"),
+    "compiled_again_alone": lambda: gathers("shard", "0.5x", smaller_last),
     "gpipe": lambda: pipeline(ScheduleGPipe),
     "1f1b": lambda: pipeline(Schedule1F1B),
+    "interleaved": lambda: pipeline(ScheduleInterleaved1F1B, each=2),
     "save": lambda: checkpoint("save"),
     "resume": lambda: checkpoint("resume"),
     "other_model": other_model,
@@ -397,12 +574,13 @@ CASES: dict[str, Callable[[], Facts]] = {
     "other_width": other_width,
     "compiles_nothing": compiles_nothing,
     "other_bytes_before": other_bytes_before,
-    "killed": killed,
+    "other_versions": other_versions,
+    **{f"killed_{when}_{rank}": functools.partial(killed, when, rank) for when in ("before", "told", "settled") for rank in (0, -1)},
 }
 
 
 #: Cases in which a process may end with an error.
-REFUSED = {"other_model", "other_budget", "other_width", "compiles_nothing", "killed"}
+REFUSED = {"other_model", "other_budget", "other_width", "other_versions", "compiles_nothing"}
 
 
 def main() -> None:
@@ -416,9 +594,10 @@ def main() -> None:
         except Error as error:
             facts = {"error": type(error).__name__, "says": str(error)}
         print(json.dumps({"case": name, "rank": RANK, **facts}), flush=True)
-        if "error" in facts and name not in REFUSED:
+        killed_ = name.startswith("killed")
+        if "error" in facts and name not in REFUSED and not killed_:
             os._exit(1)  # The others would wait for this process.
-        if name not in ("killed", "compiles_nothing"):
+        if name != "compiles_nothing" and not killed_:
             dist.barrier()
     # Without the destructors of groups: they wait for threads that may wait for Python.
     sys.stdout.flush()

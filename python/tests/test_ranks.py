@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import lmsc
+import lmsc.torch
 import pytest
 import torch
 import torch.distributed as dist
 from lmsc.torch import backend as lmsc_backend
+from lmsc.torch.backend import planning
 from lmsc.torch.backend.problem import is_collective, is_gather, is_wait
 from lmsc.torch.backend.write import Writer
 from ranks_worker import sharded
@@ -79,7 +81,7 @@ def right(facts: dict[tuple[str, int], dict[str, Any]], counted: tuple[str, ...]
 
 
 def test_two_ranks_have_the_bits_of_the_run_without_a_plan(tmp_path: Path) -> None:
-    facts = run(2, tmp_path, "ddp", "no_sync", "fsdp", "tensor_parallel", "sharded_tight", "compiled_again_alone", "gpipe", "save")
+    facts = run(2, tmp_path, *"ddp no_sync fsdp tensor_parallel parallel_loss sharded_tight compiled_again_alone gpipe save".split())
     right(facts, counted=("tensor_parallel", "sharded_tight"))
     for rank in (0, 1):
         found = facts["sharded_tight", rank]
@@ -96,22 +98,54 @@ def test_two_ranks_have_the_bits_of_the_run_without_a_plan(tmp_path: Path) -> No
     right(again, counted=("sharded_tight",))
 
 
+#: Further modes, by the number of processes and by kind: each group takes some minutes.
+FURTHER = {
+    "ddp": (2, "ddp_inside ddp_one_graph ddp_smaller_last ddp_static ddp_unused ddp_hook ddp_python_reducer joined"),
+    "fsdp": (2, "fsdp_kept fsdp_whole fsdp_mixed fsdp_policies"),
+    "in the graph": (2, "replicated sharded sharded_smallest sharded_all_smaller accumulated two_in_flight"),
+    "of activations": (2, "sequence_parallel parallel_loss experts centred"),
+    "stages": (2, "1f1b interleaved"),
+    "three": (3, "ddp sharded_uneven sharded_smallest tensor_parallel experts gpipe"),
+    "four": (4, "ddp fsdp sharded_tight tensor_parallel gpipe 1f1b"),
+    "axes": (4, "hybrid sharded_twice fsdp_two_axes fsdp_over_tensor_parallel"),
+}
+COUNTED = ("replicated", "sharded", "sharded_smallest", "sharded_tight", "sequence_parallel", "experts", "hybrid", "sharded_twice")
+
+
 @THOROUGH
-def test_further_modes_have_the_bits_of_the_run_without_a_plan(tmp_path: Path) -> None:
-    cases = ("ddp_inside", "ddp_one_graph", "fsdp_kept", "sequence_parallel", "replicated", "sharded", "sharded_smallest", "1f1b", "save")
-    right(run(2, tmp_path, *cases), counted=("sequence_parallel", "replicated", "sharded", "sharded_smallest"))
-    right(run(4, tmp_path, "ddp", "fsdp", "sharded_tight", "tensor_parallel", "gpipe", "resume"), counted=("sharded_tight",))
+@pytest.mark.parametrize("kind", FURTHER)
+def test_further_modes_have_the_bits_of_the_run_without_a_plan(kind: str, tmp_path: Path) -> None:
+    count, cases = FURTHER[kind]
+    right(run(count, tmp_path, *cases.split()), counted=COUNTED)
+
+
+@THOROUGH
+def test_a_checkpoint_of_two_ranks_goes_on_with_four(tmp_path: Path) -> None:
+    right(run(2, tmp_path, "save"))
+    right(run(4, tmp_path, "resume"))
 
 
 def test_other_steps_are_refused_on_all_ranks_with_the_first_difference(tmp_path: Path) -> None:
-    facts = run(2, tmp_path, "other_budget", "other_model", "other_width", "killed")
+    facts = run(2, tmp_path, "other_budget", "other_model", "other_width", "other_versions", "killed_settled_-1")
     for rank in (0, 1):
         assert all(facts[case, rank]["error"] == "Disagreement" for case in ("other_budget", "other_model", "other_width"))
         assert "budget is '0.5x' on rank 0 and '0.6x' on rank 1" in facts["other_budget", rank]["says"]
         assert "operator " in facts["other_model", rank]["says"]
         assert "float32[96,48]" in facts["other_width", rank]["says"]
         assert "float32[120,48]" in facts["other_width", rank]["says"]
-    assert "rank 1 does not within" in facts["killed", 0]["says"]
+        assert "the version of PyTorch is" in facts["other_versions", rank]["says"]
+    assert "rank 1 does not within" in facts["killed_settled_-1", 0]["says"]
+
+
+@THOROUGH
+@pytest.mark.parametrize("rank", [0, -1])
+@pytest.mark.parametrize("when", ["before", "told", "settled"])
+def test_when_a_process_ends_the_others_name_it_within_half_a_minute(when: str, rank: int, tmp_path: Path) -> None:
+    facts = run(3, tmp_path, f"killed_{when}_{rank}")
+    assert len(facts) == 2
+    for found in facts.values():
+        assert f"rank {rank % 3} does not within" in found["says"]
+        assert found["seconds"] < 30
 
 
 def test_the_bytes_that_earlier_graphs_hold_and_the_memory_of_hosts_are_agreed(tmp_path: Path) -> None:
@@ -138,6 +172,48 @@ def nodes(graph: Any, kind: Any) -> list[Any]:
 
 def reductions(graph: Any) -> list[Any]:
     return [node for node in nodes(graph, is_collective) if not is_gather(node)]
+
+
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The problems that are planned."""
+    found: list[Any] = []
+    ask = planning._ask
+    monkeypatch.setattr(planning, "_ask", lambda problem, *rest, **named: (found.append(json.loads(problem.instance()[0])), ask(problem, *rest, **named))[1])
+    return found
+
+
+@pytest.mark.parametrize("budget", ["1x", "0.7x", "smallest", "5% slower"])
+def test_collectives_run_beside_the_operators_and_are_awaited_in_their_pass(budget: str, group: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, written = Writer.write, []
+    monkeypatch.setattr(Writer, "write", lambda self: (written.append(write(self)), written[-1])[1])
+    problems = asked(monkeypatch)
+    model = sharded(nn.Sequential(*[nn.Linear(16, 16) for _ in range(4)]))
+    torch.compile(model, backend=lmsc_backend.backend, options={"budget": budget, "effort": 5}, fullgraph=True)(torch.randn(64, 16))
+    assert all(problem["format"] == "lmsc-planner-dag-2" and len(problem["on_lane"]) == 16 for problem in problems)
+    beside = 0
+    for graph in written[-1]:
+        order = {node: place for place, node in enumerate(graph.graph.nodes)}
+        for node in nodes(graph, is_collective):
+            (wait,) = filter(is_wait, node.users)
+            beside += order[wait] - order[node] > 1
+    assert beside
+
+
+def test_the_graph_of_one_of_many_ranks_is_planned_alone() -> None:
+    """PyTorch's fake process group makes the graph of one process; nothing is sent."""
+    peaks = []
+    for count in (8, 64, 1024):
+        dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=count)
+        try:
+            torch.manual_seed(0)
+            model = sharded(nn.Sequential(*[nn.Sequential(nn.Linear(1024, 1024), nn.GELU()) for _ in range(3)]), ranks=count)
+            (plan,) = lmsc.torch.plan(model, torch.randn(64, 1024), "0.8x", effort=5)
+        finally:
+            dist.destroy_process_group()
+            torch._dynamo.reset()
+        assert plan.peak <= plan.budget < plan.as_it_is
+        peaks.append(plan.peak)
+    assert peaks == sorted(peaks, reverse=True)
 
 
 def reduced_twice(forward: Any, backward: Any) -> bool:

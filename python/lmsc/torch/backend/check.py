@@ -471,7 +471,8 @@ class Live:
     def _of(self, node: fx.Node, storages: dict[fx.Node, set[Any]], inputs: Iterator[set[Any]]) -> set[Any]:
         """The storages of the node's result."""
         if node.op == "placeholder":
-            return next(inputs, {(node, ())} if "tangents" in str(node.target) else set())
+            # The mesh of a distributed tensor comes with its gradient, too.
+            return next(inputs, {(node, ())} if "tangents" in str(node.target) and self._counts(node.meta.get("val")) else set())
         if node.op == "output":
             return set()
         if node.target in (torch.ops.lmsc.offload.default, torch.ops.lmsc.leave.default):  # Memory of the host, on the processor, too.

@@ -110,9 +110,10 @@ class Target:
         roof = max(work / rate, moved_bytes / compute["memory_bytes_per_second"])
         return roof + compute["launch_nanos"] * 1e-9
 
-    def collective_seconds(self, device: torch.device, moved_bytes: int, ranks: Sequence[int]) -> float:
-        """The time of a collective among these processes: a start, and each byte but those that are there already."""
+    def collective_seconds(self, device: torch.device, whole_bytes: int, ranks: Sequence[int], twice: bool) -> float:
+        """The time of a collective among these processes, whose whole operand or result has these bytes: a start, and each byte but those that are there
+        already; twice where each process gets the whole sum."""
         a_node = int(os.environ.get("LOCAL_WORLD_SIZE") or 8)
         within = len({rank // max(a_node, 1) for rank in ranks}) == 1
         rate = _PROCESSES if device.type == "cpu" else _WITHIN_NODE if within else _BETWEEN_NODES
-        return _COLLECTIVE_START + moved_bytes * (len(ranks) - 1) / max(len(ranks), 1) / rate
+        return _COLLECTIVE_START + (1 + twice) * whole_bytes * (len(ranks) - 1) / max(len(ranks), 1) / rate

@@ -87,6 +87,15 @@ def is_gather(node: fx.Node) -> bool:
     return is_collective(node) and node.target.namespace == "_c10d_functional" and node.target._opname in _GATHERS
 
 
+def runs_beside(node: fx.Node) -> bool:
+    """Whether the collective runs beside the operators that compute: it only starts there, and nothing but waits reads its results."""
+
+    def is_awaited(of: fx.Node) -> bool:
+        return bool(of.users) and all(is_wait(user) or user.target is operator.getitem and is_awaited(user) for user in of.users)
+
+    return is_collective(node) and node.target.namespace == "_c10d_functional" and not changes_operands(node) and is_awaited(node)
+
+
 def group_of(collective: fx.Node) -> list[int]:
     """The processes that the collective speaks to, by their ranks; without a group that can be told, all."""
     if not torch.distributed.is_available() or not torch.distributed.is_initialized():
@@ -382,7 +391,8 @@ class Problem:
         again = runs_again(node) and not foreign and not self.pinned.intersection(makes)
         seconds = self.target.seconds(node, moved)
         if is_collective(node):
-            seconds = self.target.collective_seconds(self.device, moved, group_of(node))
+            whole = max(sum(self.bytes[s] for s in storages) for storages in (self._storages(node.all_input_nodes), makes))
+            seconds = self.target.collective_seconds(self.device, whole, group_of(node), node.target._opname.startswith("all_reduce"))
         return Op("run", node, phase, seconds, reads, makes, changes, again, node.meta.get("workspace", 0))
 
     # What the planner is asked.
@@ -416,6 +426,28 @@ class Problem:
         whole = number(tensor.numel()) * tensor.element_size() == self.bytes[storage]
         return whole and bool(is_non_overlapping_and_dense_or_false(tensor))
 
+    def lanes(self) -> dict[int, int]:
+        """The lane of each operator that does not compute, by its place: collectives have one of their own, on which they keep their order. If one of them
+        must run among the operators that compute, all do.
+        """
+        if not all(map(runs_beside, self.collectives)):
+            return {}
+        return {place: 1 for place, op in enumerate(self.ops) if op.kind == "run" and is_collective(op.node)}
+
+    def unlimited_seconds(self) -> float:
+        """The time of a step without a limit: each lane runs its operators in their order, each as early as its operands are there."""
+        lanes = self.lanes()
+        free: dict[int, float] = {}
+        written: dict[int, float] = {}
+        read: dict[int, float] = {}
+        for place, op in enumerate(self.ops):
+            lane = lanes.get(place, 0)
+            waits = [*(written.get(s, 0) for s in op.reads), *(read.get(s, 0) for s in op.changes)]
+            end = free[lane] = max([free.get(lane, 0), *waits]) + op.seconds
+            written |= dict.fromkeys((*op.makes, *op.changes), end)
+            read |= {s: max(read.get(s, 0), end) for s in op.reads}
+        return max(free.values())
+
     def instance(self) -> tuple[str, list[int]]:
         """The problem as an instance of lmsc, and the storage of each of its tensors."""
         named = sorted({s for op in self.ops for s in (*op.reads, *op.makes)})
@@ -430,8 +462,10 @@ class Problem:
 
         ops = [[kind(op), op.phase, op.seconds * 1e6, op.workspace, at(op.reads), at(op.makes), int(op.again)] for op in self.ops]
         link = self.target.link
+        lanes = self.lanes()
+        held = {s for tick in lanes for s in self.ops[tick].reads if not self.ops[tick].again}
         instance = {
-            "format": "lmsc-planner-dag-1",
+            "format": "lmsc-planner-dag-2" if lanes else "lmsc-planner-dag-1",
             "name": "torch",
             "bw_d2h": link["out_bytes_per_second"],
             "bw_h2d": link["in_bytes_per_second"],
@@ -443,7 +477,8 @@ class Problem:
             "given": at(self._given()),
             "kept": at(self.kept()),
             "changes": [(tick, place[s]) for tick, op in enumerate(self.ops) for s in op.changes],
-            "swappable": at(s for s in named if self.may_leave(s)),
+            "swappable": at(s for s in named if self.may_leave(s) and s not in held),
+            **({"lanes": [{"name": "comm"}], "on_lane": list(lanes.items())} if lanes else {}),
         }
         return json.dumps(instance), named
 

@@ -35,7 +35,7 @@ from ... import _lmsc
 from ..._lmsc import InputError, Refusal
 from .check import Unsound
 from .costs import number, tensors
-from .problem import Op, Problem, group_of, is_collective
+from .problem import Op, Problem, group_of, is_collective, started_by
 
 if TYPE_CHECKING:
     from .planning import Options
@@ -394,11 +394,11 @@ def _order(problem: Problem, plan: dict[str, Any]) -> tuple[tuple[int, ...], tup
     place = {node: index for index, node in enumerate(problem.collectives)}
     found: tuple[list[int], list[int]] = ([], [])
     phase = 0
-    for step in plan["steps"]:
-        op = problem.ops[plan["ops"][step["op"]]["op"]] if "op" in step else None
-        if op is not None and op.kind == "gradients":
+    for run in plan["ops"]:  # Collectives keep this order.
+        op = problem.ops[run["op"]]
+        if op.kind == "gradients":
             phase = 1
-        elif op is not None and op.node in place and op.kind == "run":
+        elif op.node in place and op.kind == "run":
             found[phase].append(place[op.node])
     return tuple(found[0]), tuple(found[1])
 
@@ -407,6 +407,10 @@ def keep(problem: Problem, order: tuple[tuple[int, ...], tuple[int, ...]]) -> No
     """Decides which collectives run again, and between which others: as in that order. A repeat becomes an operator that runs once."""
     ops = [dataclasses.replace(op, again=False) if op.node is not None and is_collective(op.node) else op for op in problem.ops]
     first = {op.node: op for op in ops if op.kind == "run"}
+    waits: dict[fx.Node, list[Op]] = {}
+    for op in ops:
+        for started in started_by(op.node) if op.kind == "wait" else ():
+            waits.setdefault(started, []).append(op)
     now: dict[int, int] = {}  # by storage, the one that stands for it now
     seen: set[fx.Node] = set()
     written: list[Op] = []
@@ -422,6 +426,7 @@ def keep(problem: Problem, order: tuple[tuple[int, ...], tuple[int, ...]]) -> No
                 for storage in op.makes:
                     now[storage] = _another(problem, storage)
                 written.append(dataclasses.replace(op, phase=phase, reads=_now(op.reads, now), makes=tuple(sorted(now[s] for s in op.makes))))
+                written.extend(dataclasses.replace(wait, phase=phase, reads=_now(wait.reads, now)) for wait in waits.get(op.node, ()))
 
         for op in part:
             fresh = op.kind == "run" and op.node is not None and is_collective(op.node)

@@ -60,6 +60,7 @@ class Writer:
         self.saved: dict[str, list[fx.Node]] = {kind: [] for kind in _INPUTS}
         self.states: dict[fx.Node, fx.Node] = {}  # by random node, the state of its first run
         self.once: dict[fx.Node, dict[int, int]] = {}  # by node that is about to run, the tensors of results that no repeat gives
+        self.started: list[int] = []  # tensors that repeats of collectives make
         self.ran: set[int] = set()
         self.outputs: list[Any] = []
         times = collections.Counter(run["op"] for run in plan["ops"])
@@ -86,13 +87,35 @@ class Writer:
 
     def _carry_out(self) -> None:
         """Writes the steps of the plan."""
+        runs = self.plan["ops"]
+        begins = next(place for place, run in enumerate(runs) if self.problem.ops[run["op"]].kind == "gradients")
+        early: list[dict[str, int]] = []
+        made: set[int] = set()  # by these steps
+        begun = False
         for step in self.plan["steps"]:
-            if "op" in step:
-                self._run(self.plan["ops"][step["op"]])
-            elif "out" in step:
-                self._out(self.plan["pieces"][step["out"]][0])
-            else:
-                self._in(self.plan["pieces"][step["in"]][0])
+            place = step.get("op")
+            # What a collective of the backward pass makes while the forward pass still computes could not be saved under way.
+            if not begun and (place > begins if place is not None else self._piece(step) in made):
+                early.append(step)
+                made.update(runs[place].get("produces", ()) if place is not None else ())
+                continue
+            self._step(step)
+            if place == begins:
+                begun = True
+                for postponed in early:
+                    self._step(postponed)
+
+    def _step(self, step: dict[str, int]) -> None:
+        if "op" in step:
+            self._run(self.plan["ops"][step["op"]])
+        elif "out" in step:
+            self._out(self._piece(step))
+        else:
+            self._in(self._piece(step))
+
+    def _piece(self, copy: dict[str, int]) -> int:
+        """The tensor of the plan that is copied."""
+        return self.plan["pieces"][copy["out" if "out" in copy else "in"]][0]
 
     def write(self) -> tuple[fx.GraphModule, fx.GraphModule]:
         """The forward and the backward graph."""
@@ -116,6 +139,8 @@ class Writer:
         if op.kind == "state":  # Its random operator writes it, with its first run.
             return
         if op.kind == "between":
+            for tensor in self.started:
+                self._wait(tensor)
             self.outputs = self._values(self.ends.forward)
             return
         if op.kind == "gradients":
@@ -136,8 +161,10 @@ class Writer:
         self.free[self.now][op.node] = written
         self.latest |= produced
         self._hold_results(op.node, written, produced)
-        if again and is_collective(op.node):  # The plan holds the operands of a repeat no longer than this.
-            for tensor in produced.values():
+        if again and is_collective(op.node):
+            self.started += produced.values()
+            # The plan holds operands that the step makes no longer than this.
+            for tensor in produced.values() if op.reads else ():
                 self._wait(tensor)
 
     def _wait(self, tensor: int) -> None:
