@@ -232,6 +232,46 @@ def test_another_shape_is_planned_once_and_the_state_moves_over() -> None:
     step.sync()
 
 
+class Same(nn.Module):
+    """A layer that asks whether its arguments are one tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.l = nn.Linear(3, 1)
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        return 3 * self.l(a).sum() if a is b else (self.l(a) - 2 * self.l(b)).sum()
+
+
+@pytest.mark.parametrize("kernels", ["lmsc", "torch"])
+@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("first", [False, True])
+def test_whether_two_arguments_are_one_tensor_is_heeded(kernels: str, accumulate: int, first: bool) -> None:
+    model = Same()
+    twin = copy.deepcopy(model)
+    x, y = torch.randn(2, 3), torch.randn(2, 3)
+    given = {False: (x, y), True: (x, x)}
+    step = TrainStep(model, None, torch.optim.SGD(model.parameters(), lr=0.1), example=given[first], budget="64KiB", kernels=kernels, accumulate=accumulate, progress=False)
+    other = torch.optim.SGD(twin.parameters(), lr=0.1)
+    for same in (True, False, first, True):
+        other.zero_grad()
+        loss = twin(*given[same]) / accumulate
+        loss.backward()
+        other.step()
+        assert float(step(*given[same])) == pytest.approx(loss.item(), rel=1e-5)
+        if kernels == "torch" and accumulate == 1:
+            assert step.evaluate(*given[same]).item() == twin(*given[same]).item()
+
+
+def test_a_batch_that_requires_a_gradient_is_refused() -> None:
+    model = mlp()
+    x, y = vectors(1)[0]
+    step = TrainStep(model, F.cross_entropy, torch.optim.SGD(model.parameters(), lr=0.1), example=(x, y), progress=False)
+    with pytest.raises(lmsc.torch.CaptureError, match="requires a gradient"):
+        step(x.clone().requires_grad_(), y)
+    step(x, y)
+
+
 def test_a_changed_constant_is_heeded() -> None:
     torch.manual_seed(8)
     model, data = mlp(), vectors(4)

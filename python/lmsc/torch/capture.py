@@ -261,6 +261,12 @@ def batch_names(model: nn.Module, example: Any, with_target: bool) -> list[str]:
     return _batch_names(model, paths, taken, with_target and not isinstance(example, dict))
 
 
+def first_places(tensors: list[Tensor]) -> tuple[int, ...]:
+    """For each tensor the place of the first one that is the same object; empty where all are different ones."""
+    ids = list(map(id, tensors))
+    return () if len(set(ids)) == len(ids) else tuple(map(ids.index, ids))
+
+
 def _changed_by(hook: Callable[[Tensor], Any], gradient: Tensor, name: str) -> Tensor:
     """The gradient of the parameter behind its hook, of which PyTorch asks for a tensor of the same shape and type."""
     changed = hook(gradient)
@@ -294,7 +300,7 @@ class _Step:
 
     def __init__(
         self, model: nn.Module, loss_fn: Callable[..., Any] | None, update: Update, trained: list[str], example: Any, reach: Reach, *,
-        compact: bool, native: torch.device | None, clip_grad_norm: float | None, accumulate: int, ema: float | None,
+        compact: bool, native: torch.device | None, as_one: bool, clip_grad_norm: float | None, accumulate: int, ema: float | None,
     ) -> None:  # fmt: skip
         self.compact, self.native = compact, native
         self.gradients: dict[str, str] = {}
@@ -307,6 +313,8 @@ class _Step:
         self.places = [k for k, v in enumerate(self.leaves) if isinstance(v, Tensor)]
         self.batch = batch_names(model, example, loss_fn is not None)
         self.example = [v for _, v in paths]
+        self.first = (first_places(self.example) if as_one else ()) or tuple(range(len(paths)))
+        """For each tensor of the batch the place of the one that stands for it."""
         self.tensors = Tensors(model, reach.modules, self.batch)
         self.real = self.tensors.all()
         self.state = dict(update.state)
@@ -397,7 +405,8 @@ class _Step:
             uneven = [n for n, t in zip(self.batch, batch) if t.dim() and t.shape[0] % self.accumulate]
             if uneven:
                 raise CaptureError(f"`{uneven[0]}` cannot be split into {self.accumulate} equal parts; let `accumulate` divide the batch")
-        parts = [t.chunk(self.accumulate) if t.dim() else [t] * self.accumulate for t in batch]
+        chunks = {k: batch[k].chunk(self.accumulate) if batch[k].dim() else [batch[k]] * self.accumulate for k in set(self.first)}
+        parts = [chunks[k] for k in self.first]
         total, sums, more = None, [None] * len(live), {}
         for k in range(self.accumulate):
             loss, more = self._losses([part[k] for part in parts] if self.accumulate > 1 else batch)
@@ -416,7 +425,8 @@ class _Step:
         live = {n: next(it).detach().clone().requires_grad_(n in trained) for n in self.real}
         s = {k: next(it) for k in self.state}
         scalars = {k: next(it) for k in self.update.scalars}
-        batch = [next(it) for _ in self.batch]
+        given = [next(it) for _ in self.batch]
+        batch = [given[k] for k in self.first]
         saved = Saved(self.reach, self.model)
         for slot in self.tensors.slots:
             slot.holder[slot.key] = live[slot.name]
@@ -581,7 +591,7 @@ def _depends_on_inputs(t: Tensor) -> bool:
 def capture(
     model: nn.Module, loss_fn: Callable[..., Any] | None, optimizer: torch.optim.Optimizer, example: Any, *, compact: bool,
     lr_input: bool, clip_grad_norm: float | None, accumulate: int, ema: float | None, inputs: frozenset[str] = frozenset(),
-    places: bool = False, native: torch.device | None = None, of_all: bool = False,
+    places: bool = False, native: torch.device | None = None, of_all: bool = False, as_one: bool = True,
 ) -> Captured:  # fmt: skip
     """The step of `model`, `loss_fn` and `optimizer` over a batch like `example`, traced without computing anything.
 
@@ -590,6 +600,8 @@ def capture(
 
     `native`: the step is one of the operators that PyTorch runs on this device, all its tensors are inputs, and it ends with the gradients,
     `of_all` parameters if they are not only for the optimizer.
+
+    Tensors of the example that are one object are one in the step, too, which reads the first of them, unless `as_one` is false.
     """
     if not isinstance(example, (tuple, list, dict)) or not example:
         raise CaptureError("the example is a tuple (input, …, target) or a dict of the model's keyword arguments")
@@ -602,7 +614,7 @@ def capture(
         TRACING.on = True
         try:
             return _captured(model, loss_fn, optimizer, example, reach, compact=compact, lr_input=lr_input, inputs=inputs,
-                             places=places, native=native, of_all=of_all, clip_grad_norm=clip_grad_norm, accumulate=accumulate, ema=ema)  # fmt: skip
+                             places=places, native=native, of_all=of_all, as_one=as_one, clip_grad_norm=clip_grad_norm, accumulate=accumulate, ema=ema)  # fmt: skip
         finally:
             TRACING.on = False
             saved.restore()

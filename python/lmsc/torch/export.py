@@ -49,7 +49,8 @@ def export_step(
         loss_fn: The loss of the model's result and the target. It may return a tuple whose first element is the loss, or a dict with
             the key `loss`; the others become outputs. None: the model returns the loss, or a result that has `.loss`.
         optimizer: A `torch.optim` optimizer over the model's parameters. If it has state, that is the state before the first step.
-        example: `(input, …, target)`, or a dict of keyword arguments of the model. Only shapes and types matter.
+        example: `(input, …, target)`, or a dict of keyword arguments of the model. Only shapes and types matter: each tensor is an input of its own,
+            also where two of them are one object.
         path: Where to write the model.
         params: Where to write parameters, buffers, optimizer state and learning rate, as safetensors, for `lmsc run --params`.
         standard: Write operators of standard ONNX only, for other runtimes. By default gradients and updates are operators that lmsc
@@ -75,7 +76,7 @@ def export_step(
     with Progress(progress, EXPORT) as at:
         step = functools.partial(
             capture, model, loss_fn, optimizer, example, compact=not standard, lr_input=lr_input, clip_grad_norm=clip_grad_norm,
-            accumulate=accumulate, ema=ema,
+            accumulate=accumulate, ema=ema, as_one=False,
         )  # fmt: skip
         found, proto = exported(step, compact=not standard, at=at)
         at("write")

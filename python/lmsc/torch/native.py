@@ -21,7 +21,7 @@ from . import backend
 from .backend.copies import known
 from .backend.planning import Options
 from .backend.whole import Part, Step, StepPlan, WrittenStep, _base, planned_step, whole
-from .capture import LOCK, TRACING, Captured, _tracing, capture, capture_error, make_fx, plain_module
+from .capture import LOCK, TRACING, Captured, _tracing, capture, capture_error, first_places, make_fx, plain_module
 from .errors import CaptureError
 from .step import TrainStep, _Key, _Shape
 from .updates import Kept, goes_by_parts, is_opaque, kept_by, needs_closure, parts_of, run, signature
@@ -490,7 +490,7 @@ class TorchStep(TrainStep):
         self._look()
         leaves, spec = pytree.tree_flatten((inputs, named))
         tensors = [v for v in leaves if isinstance(v, Tensor)]
-        shape = (spec, *(None if isinstance(v, Tensor) else repr(v) for v in leaves), *((t.shape, t.dtype) for t in tensors))
+        shape = (spec, *(None if isinstance(v, Tensor) else repr(v) for v in leaves), *((t.shape, t.dtype) for t in tensors), first_places(tensors))
         key = (shape, self._world, torch.is_autocast_enabled("cpu"), torch.is_autocast_enabled(self._place.type))
         if key not in self._evaluations:
             self._evaluations[key] = self._evaluation(leaves, spec)
@@ -506,13 +506,15 @@ class TorchStep(TrainStep):
         model, tensors = plain_module(self.model), self._shape.found.tensors
         names = [*tensors.parameters, *tensors.buffers]
         places = [k for k, v in enumerate(leaves) if isinstance(v, Tensor)]
+        first = first_places([leaves[k] for k in places]) or range(len(places))
         form: list[Any] = []
         modes = {m: m.training for m in model.modules()}
 
         def forward(*flat: Tensor) -> list[Tensor]:
             given = list(leaves)
-            for k, t in zip(places, flat[len(names) :]):
-                given[k] = t
+            batch = flat[len(names) :]
+            for k, place in enumerate(places):
+                given[place] = batch[first[k]]
             args, kwargs = pytree.tree_unflatten(given, spec)
             out, out_form = pytree.tree_flatten(torch.func.functional_call(model, dict(zip(names, flat)), args, kwargs))
             form[:] = [[_Place() if isinstance(v, Tensor) else v for v in out], out_form]

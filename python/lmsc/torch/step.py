@@ -22,7 +22,7 @@ import lmsc
 from lmsc import Compiled, InputError, Plan, Session
 from lmsc._progress import COMPILE, EXPORT, Choice, Progress
 
-from .capture import TRACING, Captured, batch_names, capture, global_hooks, plain_function, plain_module, reach_of, refuse_unknown, value_of
+from .capture import TRACING, Captured, batch_names, capture, first_places, global_hooks, plain_function, plain_module, reach_of, refuse_unknown, value_of
 from .errors import CaptureError, StaleError
 from .export import exported
 from .optimizers import Update, hook_dicts, number_of, update_of
@@ -275,8 +275,11 @@ class TrainStep:
             shape = (spec, *(None if isinstance(v, Tensor) else _constant(v) for v in leaves))
         if any(t.layout is not torch.strided or t.is_nested for t in tensors):
             raise CaptureError("a tensor of the batch is sparse or nested, and a graph has dense tensors only; give it as to_dense(), or padded")
+        if any(t.requires_grad for t in tensors):
+            raise CaptureError("a tensor of the batch requires a gradient, which a step does not give; give it as detach()")
         types = tuple((t.shape, t.dtype) for t in tensors)
-        return (shape, types, (self._constants(), self._world, _mode())), tensors
+        # Code may ask whether two of its arguments are one tensor.
+        return (shape, (types, first_places(tensors)), (self._constants(), self._world, _mode())), tensors
 
     def _constants(self) -> _Key:
         """The numbers of `param_groups` that the graph holds, and which parameters are there."""
