@@ -61,7 +61,7 @@ fn a_command_is_ranked_by_the_plans_that_it_writes() {
 }
 
 #[test]
-fn what_is_no_valid_plan_counts_as_none_and_is_named() {
+fn a_plan_that_is_not_valid_counts_as_none_and_is_named() {
     let bench = Bench::new();
     let again = bench.write("steps.json", r#"{"format": "lmsc-schedule-1", "steps": []}"#);
     let empty = format!("cp {} {{out}} # empty {{}}", again.display());
@@ -88,7 +88,6 @@ fn what_is_no_valid_plan_counts_as_none_and_is_named() {
     let ranks = answer["planners"].as_array().unwrap();
     assert_eq!((&ranks[0]["planner"], &ranks[0]["score"]), (&"auto".into(), &1.0.into()));
     assert!(ranks[1..].iter().all(|rank| rank["score"].as_f64() < Some(0.6)), "{ranks:?}");
-    // The folder of the plans is removed.
     let text =
         String::from_utf8(ranked(&bench, &commands, "--whole --budget 0.8x --timeout 0.5").stdout).unwrap();
     assert!(text.contains("exit status: 3: no idea") && text.contains("has no plan in 2 cases:"), "{text}");
