@@ -82,7 +82,7 @@ fn a_plan_that_is_not_valid_counts_as_none_and_is_named() {
     assert_eq!(told[1], "it ran for more than 0.5 s");
     assert_eq!(told[2], "it wrote no plan");
     assert!(told[3].starts_with("not valid: it is not a plan: "), "{}", told[3]);
-    assert_eq!(told[4], "not valid: operator 0 does not run");
+    assert!(told[4].starts_with("not valid: the steps run other operators"), "{}", told[4]);
     assert_eq!(told[5], "it runs operators again, which --recompute would allow");
     assert_eq!(told[6], "a plan");
     let ranks = answer["planners"].as_array().unwrap();

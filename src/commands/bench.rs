@@ -405,7 +405,7 @@ fn ranked(contestants: &[Contestant], cases: &[Case]) -> Vec<Rank> {
     let rank = |(place, contestant): (usize, &Contestant)| {
         let results = || cases.iter().map(|case| &case.results[place]);
         let plans: Vec<Numbers> = results().filter_map(|result| result.found).collect();
-        let score = plans.iter().map(|plan| 1.0 / plan.over_best).sum::<f64>() / planned.max(1) as f64;
+        let score = plans.iter().fold(0.0, |sum, plan| sum + 1.0 / plan.over_best) / planned.max(1) as f64;
         let mean = |of: fn(&Numbers) -> f64| {
             let logs: f64 = plans.iter().map(|plan| of(plan).ln()).sum();
             (!plans.is_empty()).then(|| rounded((logs / plans.len() as f64).exp()))
