@@ -81,6 +81,8 @@ pub struct Search {
     pub addresses: Addresses,
     /// The bytes of a page, for memory that is mapped in pages instead of addresses.
     pub pages: Option<Bytes>,
+    /// The plan loses little where operators or copies are off by this many percent.
+    pub robust: Option<u32>,
 }
 
 /// How a plan keeps within the memory.
@@ -115,6 +117,7 @@ impl Search {
                 (None, Addresses::Auto | Addresses::On) => Space::Arena,
             },
             or_pages: self.addresses == Addresses::Auto,
+            robust: self.robust,
             ..PlanRequest::default()
         };
         PassCx { question, ..PassCx::default() }

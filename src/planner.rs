@@ -111,7 +111,7 @@ pub(crate) enum Other {
     File(PathBuf),
 }
 
-/// The planners of a list, as [`listed`] has them, and files of plans: what has a slash in it, or the ending `.json`.
+/// The planners of a list, as [`listed`] has them, and files of plans, whose names have a slash or the ending `.json`.
 ///
 /// # Errors
 /// As [`called`].

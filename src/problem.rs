@@ -81,6 +81,7 @@ pub fn plan_problem(text: &str, asked: &ProblemQuestion, watch: &Arc<Watch>) -> 
             space: Space::Counted,
             or_pages: None,
             or_as_it_is: false,
+            robust: None,
             host_bytes: asked.host.0,
         })
     };
@@ -141,7 +142,7 @@ fn refusal(instance: &Instance, why: &Unplanned, budget: Bytes, resident: Bytes)
     let problem = &instance.problem;
     let (no, host) = match why {
         Unplanned::DoesNotFit(no) => (Some(no), None),
-        Unplanned::HostIsFull(no, host) => (Some(no), Some(Bytes(*host))),
+        Unplanned::HostIsFull(no, host, moved) => (Some(no), Some((Bytes(*host), Bytes(*moved)))),
         _ => (None, None),
     };
     let refusal = match no.filter(|no| no.needed > no.budget) {
@@ -159,7 +160,7 @@ fn refusal(instance: &Instance, why: &Unplanned, budget: Bytes, resident: Bytes)
         None => Refusal::new(Cause::NoPlan { planner: DEFAULT_PLANNER }, budget, None),
     };
     match host {
-        Some(host) => refusal.of_host(host),
+        Some((host, moved)) => refusal.of_host(host, moved),
         None => with_smallest(refusal, problem, resident),
     }
 }

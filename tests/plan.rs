@@ -93,6 +93,23 @@ fn noise_is_replayed_within_the_budget() {
 }
 
 #[test]
+fn a_robust_plan_loses_less_where_times_are_off_and_says_its_cost() {
+    let arguments = format!("{RESNET} --memory 1.8GB --planner swap-only --whole --effort 5 --addresses off");
+    let without = answer(&arguments);
+    assert!(without["robust"].is_null());
+    let with = answer(&format!("{arguments} --robust 20%"));
+    assert_eq!(with, answer(&format!("{arguments} --robust 20")));
+    let percent = |name: &str| with["robust"][name].as_f64().unwrap();
+    assert_eq!(percent("off_percent"), 20.0);
+    assert!(percent("loss_percent") <= percent("fastest_loss_percent"), "{with}");
+    assert!(percent("cost_percent") <= percent("loss_percent"), "{with}");
+    let [fast, robust] = [&without, &with].map(|answer| answer["makespan_ms"].as_f64().unwrap());
+    assert!(robust <= fast * (1.0 + percent("cost_percent") / 100.0) + 1e-3, "{fast} {robust}");
+    let wrong = Bench::new().run(&format!("plan {arguments} --robust 120%"));
+    assert!(wrong.code == 2 && wrong.stderr.contains("`120%` is no share from 1% to 90%"), "{wrong:?}");
+}
+
+#[test]
 fn the_bound_is_of_the_plans_allowed_and_its_proof_stands_alone() {
     let bench = Bench::new();
     let text = std::fs::read_to_string("testdata/instances/dag_resnet50_224_b64.json").unwrap();

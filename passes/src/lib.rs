@@ -210,6 +210,8 @@ pub struct PlanRequest {
     pub ranges: bool,
     /// How much the pass `plan` searches, in percent of the usual number of evaluations; 100 without a value.
     pub effort: Option<u32>,
+    /// The pass `plan` takes a plan that loses little where operators or copies are off by this many percent.
+    pub robust: Option<u32>,
     /// The algorithm that orders the copies which the planners of papers choose.
     pub scheduler: Scheduler,
     /// How the plan keeps within the budget.

@@ -65,7 +65,8 @@ pub fn question<'a>(
     };
     let or_as_it_is = cx.question.or_pages && space == Space::Arena;
     let parameters = Parameters::of(&cx.question.planner_options);
-    Question { planner, parameters, request, space, or_pages, or_as_it_is, host_bytes: cx.host_budget().0 }
+    let (host_bytes, robust) = (cx.host_budget().0, cx.question.robust);
+    Question { planner, parameters, request, space, or_pages, or_as_it_is, host_bytes, robust }
 }
 
 /// Rewrites the graph as the planner decides: it adds swap-outs, swap-ins, recomputed nodes and edges.
@@ -230,7 +231,9 @@ fn unplanned(
     let refusal = match why {
         Unplanned::Ours { flaw, .. } => return PassError::Ours { pass: Plan.name(), what: flaw },
         Unplanned::DoesNotFit(no) => refusal(graph, bridge, question, no),
-        Unplanned::HostIsFull(no, host) => refusal(graph, bridge, question, no).of_host(Bytes(host)),
+        Unplanned::HostIsFull(no, host, moved) => {
+            refusal(graph, bridge, question, no).of_host(Bytes(host), Bytes(moved))
+        }
         Unplanned::NoAddresses(budget) => {
             Refusal::new(Cause::NoAddresses { planner: Some(planner) }, Bytes(budget), None)
                 .with_help("plan with --addresses off, which counts bytes")

@@ -36,6 +36,7 @@ pub mod order;
 pub mod placing;
 pub mod ranks;
 mod refusal;
+pub mod robust;
 pub mod saved;
 mod scope;
 pub mod service;

@@ -220,11 +220,14 @@ impl Refusal {
         }
     }
 
-    /// The refusal because no more than this may leave for the host.
+    /// The refusal because no more than this may leave for the host, where the plan without the limit moves `moved`.
     #[must_use]
-    pub fn of_host(mut self, host_budget: Bytes) -> Refusal {
+    pub fn of_host(mut self, host_budget: Bytes, moved: Bytes) -> Refusal {
         self.cause = Cause::HostIsFull { host_budget, cause: Box::new(self.cause) };
-        self.with_help(format!("no more than {host_budget} may leave the device; see --host-budget"))
+        let moved = format!("{} ({} bytes)", moved.rounded_up(), moved.0);
+        self.with_help(format!(
+            "no more than {host_budget} may leave the device, and the plan without this limit moves {moved}; see --host-budget"
+        ))
     }
 
     /// The same, with bytes that the budget has for something else: constants of kernels, which are resident.

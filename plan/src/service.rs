@@ -7,7 +7,7 @@ use lmsc_planners::{Configured, Parameters, Planner, Training};
 use lmsc_schedule::problem::Problem;
 use lmsc_schedule::{self as schedule, Decision, DoesNotFit, Edge, Plan, Request, Room};
 
-use crate::{Floors, host, placing};
+use crate::{Floors, host, placing, robust};
 
 /// A question: a plan of the request's problem within the request's budget.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +26,8 @@ pub struct Question<'a> {
     pub or_as_it_is: bool,
     /// Host memory for swapped tensors.
     pub host_bytes: u64,
+    /// The plan loses little where operators or copies are off by this many percent ([`robust`]).
+    pub robust: Option<u32>,
 }
 
 /// How a plan keeps within the bytes of the device.
@@ -70,9 +72,10 @@ pub enum Unplanned {
     /// The planner has no plan within the budget.
     #[error(transparent)]
     DoesNotFit(DoesNotFit),
-    /// The planner has plans within the budget, but none that moves no more than the host has room for.
-    #[error("{0}; no more than {1} bytes may leave the device")]
-    HostIsFull(DoesNotFit, u64),
+    /// The planner has plans within the budget, but none that moves no more than the host has room for, the second number. The third
+    /// are the bytes that its plan without this limit moves.
+    #[error("{0}; no more than {1} bytes may leave the device, and the plan without this limit moves {2}")]
+    HostIsFull(DoesNotFit, u64, u64),
     /// The bytes of the plan fit the budget, but no addresses were found for them.
     #[error("the plan fits {0} bytes if they are counted, but no addresses were found in them")]
     NoAddresses(u64),
@@ -115,6 +118,7 @@ pub enum Unplanned {
 ///     or_pages: None,
 ///     or_as_it_is: false,
 ///     host_bytes: u64::MAX,
+///     robust: None,
 /// };
 /// let planned = plan(&question)?;
 /// assert!(planned.peak <= 1200 && planned.nanos() >= 20_000);
@@ -124,16 +128,22 @@ pub fn plan(question: &Question<'_>) -> Result<Planned, Unplanned> {
     if let Some(planned) = nothing_moves(question) {
         return Ok(planned);
     }
+    if let Some(percent) = question.robust {
+        return robust::plan(question, percent).map(|(planned, _)| planned);
+    }
     let Question { request, host_bytes, .. } = *question;
     let request = Request { effort: worthwhile(question), ..request };
-    let mut limited = false;
-    let run = |problem: &Problem| {
-        let found = held(&Question { request: Request { problem, ..request }, ..*question });
-        let limited = std::mem::replace(&mut limited, true);
-        found.map_err(|error| match error {
-            Unplanned::DoesNotFit(no) if limited => Unplanned::HostIsFull(no, host_bytes),
-            other => other,
-        })
+    // The bytes that the plan without a limit moves, once there is one.
+    let mut moved = None;
+    let run = |problem: &Problem| match (
+        held(&Question { request: Request { problem, ..request }, ..*question }),
+        moved,
+    ) {
+        (Err(Unplanned::DoesNotFit(no)), Some(moved)) => Err(Unplanned::HostIsFull(no, host_bytes, moved)),
+        (found, _) => {
+            moved = moved.or_else(|| Some(host::bytes(&found.as_ref().ok()?.plan.schedule)));
+            found
+        }
     };
     host::within(request.problem, host_bytes, |planned: &Planned| &planned.plan, run)
 }

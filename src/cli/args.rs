@@ -102,8 +102,9 @@ pub enum CliCommand {
     /// (lmsc-plan-1), as `lmsc plan` writes them with --schedule and --save-plan. docs/formats.md describes all of these.
     ///
     /// Each plan is checked as `lmsc check` does. One that is not valid counts as none, as does a command that fails, writes nothing
-    /// or takes longer than --timeout; the answer says which and why. The score of a planner is the mean, over instances and
-    /// budgets, of the best makespan divided by its own, with 0 where it has no plan: 1 is the best in every case.
+    /// or takes longer than --timeout; the answer says which and why. The score of a planner is the mean, over the
+    /// instances and budgets for which one of them has a plan, of the best makespan divided by its own, with 0 where it has no plan: 1 is
+    /// the best in every case.
     ///
     /// Exit codes: 0 ranked; 2 a file or the call is at fault; 130 a signal ended it.
     Bench(Box<BenchArgs>),
@@ -358,17 +359,21 @@ pub struct SearchArgs {
     /// With a tight budget, less memory is lost.
     #[arg(long, value_name = "BYTES", value_parser = page, conflicts_with = "addresses")]
     pub pages: Option<Bytes>,
+    /// Choose, of five plans, the one that loses least in the worst case where all operators or the link are slower or faster by this
+    /// much, such as 20%. Planning takes five times as long; `lmsc plan` says what the choice costs.
+    #[arg(long, value_name = "PERCENT", value_parser = off_by)]
+    pub robust: Option<u32>,
 }
 
 /// The options that only affect planning, so that `--plan` excludes them.
-const STEERING: [&str; 5] = ["planner", "ranges", "effort", "addresses", "pages"];
+const STEERING: [&str; 6] = ["planner", "ranges", "effort", "addresses", "pages", "robust"];
 
 impl SearchArgs {
     /// The search, as the library has it.
     pub(crate) fn search(&self) -> Search {
-        let SearchArgs { planner: PlannerArgs { planner, effort, .. }, ranges, addresses, pages } =
+        let SearchArgs { planner: PlannerArgs { planner, effort, .. }, ranges, addresses, pages, robust } =
             self.clone();
-        Search { planner, effort, ranges, addresses, pages }
+        Search { planner, effort, ranges, addresses, pages, robust }
     }
 }
 
@@ -1348,6 +1353,12 @@ fn planner_help() -> String {
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds| (0.0..=1e6).contains(seconds));
     seconds.ok_or_else(|| format!("`{text}` is not a number of seconds, such as 60 or 0.5"))
+}
+
+/// By how many percent times are off.
+fn off_by(text: &str) -> Result<u32, String> {
+    let percent = text.trim_end_matches('%').parse().ok().filter(|percent| (1..=90).contains(percent));
+    percent.ok_or_else(|| format!("`{text}` is no share from 1% to 90%"))
 }
 
 /// The size of a page.

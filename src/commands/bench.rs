@@ -72,7 +72,8 @@ struct Rank {
     /// The command, of a planner that is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
-    /// The mean over the cases of the best makespan divided by this planner's; 0 for a case without a plan, so 1 is the best in all.
+    /// The mean, over the cases in which a planner has a plan, of the best makespan divided by this planner's, 0 where it has none: 1 is
+    /// the best in all.
     score: f64,
     /// Number of cases with a valid plan.
     plans: usize,
@@ -365,6 +366,7 @@ fn question<'a>(request: &Request<'a>) -> Question<'a> {
         space: Space::Counted,
         or_pages: None,
         or_as_it_is: false,
+        robust: None,
         host_bytes: u64::MAX,
     }
 }
@@ -397,10 +399,13 @@ impl Numbers {
 
 /// The planners by their scores; of equal ones the first of the call comes first.
 fn ranked(contestants: &[Contestant], cases: &[Case]) -> Vec<Rank> {
+    // A case in which no planner has a plan ranks nobody.
+    let planned =
+        cases.iter().filter(|case| case.results.iter().any(|result| result.found.is_some())).count();
     let rank = |(place, contestant): (usize, &Contestant)| {
         let results = || cases.iter().map(|case| &case.results[place]);
         let plans: Vec<Numbers> = results().filter_map(|result| result.found).collect();
-        let score = plans.iter().map(|plan| 1.0 / plan.over_best).sum::<f64>() / cases.len().max(1) as f64;
+        let score = plans.iter().fold(0.0, |sum, plan| sum + 1.0 / plan.over_best) / planned.max(1) as f64;
         let mean = |of: fn(&Numbers) -> f64| {
             let logs: f64 = plans.iter().map(|plan| of(plan).ln()).sum();
             (!plans.is_empty()).then(|| rounded((logs / plans.len() as f64).exp()))

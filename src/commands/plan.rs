@@ -14,6 +14,7 @@ use lmsc_plan::planners::{
     DoesNotFit, Episode, Granularity, Parameters, Plan, Planner, Request, Scheduler, Training,
 };
 use lmsc_plan::problem::{Duplex, Link, Problem};
+use lmsc_plan::robust::{self, Robustness};
 use lmsc_plan::saved::{Durations, Saved, schedule};
 use lmsc_plan::schedule::{Noise, Replay};
 use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
@@ -106,6 +107,9 @@ pub(crate) struct Answer {
     /// Number of samples of a step of a model, where its sizes say it.
     #[serde(skip)]
     samples: Option<u64>,
+    /// With `--robust`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    robust: Option<RobustFacts>,
     /// The replays of the plan under noise, with `--noise` or `--contention`.
     #[serde(skip_serializing_if = "Option::is_none")]
     replayed: Option<ReplayedFacts>,
@@ -134,6 +138,20 @@ pub(crate) struct Rewritten {
     pub(crate) hash: String,
     /// The most device bytes at once, before and after.
     peaks: [u64; 2],
+}
+
+/// With `--robust`: how much longer the plan is than the best one known, where operators or the link are off.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct RobustFacts {
+    /// Operators or the link are slower or faster by this many percent.
+    off_percent: u32,
+    /// The excess in the worst case, in percent.
+    loss_percent: f64,
+    /// The same of the plan that is fastest in the stated times.
+    fastest_loss_percent: f64,
+    /// The excess over that plan in the stated times, in percent.
+    cost_percent: f64,
 }
 
 /// Number of replays of a plan.
@@ -197,7 +215,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     stage.done();
     // The plans below are not part of the watched search.
     let question = Question { request: Request { watch: None, ..question.request }, ..question };
-    let Answered { planned, planning_ms, saved_nanos } =
+    let Answered { planned, robust, planning_ms, saved_nanos } =
         answer.map_err(|why| no_plan(args, &task, &question, &why))?;
     // A bound on plans of whole tensors does not hold for plans with ranges.
     let granularity =
@@ -229,6 +247,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         updates,
         model_peak_bytes: rewritten.as_ref().map(|it| it.peaks),
         hash: rewritten.map(|it| it.hash),
+        robust: robust.map(RobustFacts::of),
         replayed,
         compared,
         warnings: task.warnings().to_vec(),
@@ -549,9 +568,9 @@ fn no_plan(args: &PlanCommandArgs, task: &Task, question: &Question<'_>, why: &U
     let pages = if let Space::Pages(page) = question.space { Some(Bytes(page)) } else { None };
     let asked = Some(Reach::of(question.planner.name, question.request.granularity == Granularity::Ranges));
     let refusal = Refusal { pages, asked, ..refusal };
-    if let Unplanned::HostIsFull(_, host) = why {
+    if let Unplanned::HostIsFull(_, host, moved) = why {
         let peak = Bytes(service::peak(question));
-        return as_it_is(refusal, peak, task.constants()).of_host(Bytes(*host)).into();
+        return as_it_is(refusal, peak, task.constants()).of_host(Bytes(*host), Bytes(*moved)).into();
     }
     let floors = service::floors(question).beside(task.constants());
     match task {
@@ -569,7 +588,7 @@ fn refusal(planner: &Planner, task: &Task, why: &Unplanned) -> Result<Refusal, S
     match why {
         Unplanned::Ours { planner, flaw } => Err(format!("planner {planner}: {flaw}")),
         Unplanned::NoAddresses(_) => refused(Cause::NoAddresses { planner: None }),
-        Unplanned::DoesNotFit(no) | Unplanned::HostIsFull(no, _) => {
+        Unplanned::DoesNotFit(no) | Unplanned::HostIsFull(no, ..) => {
             if no.needed <= no.budget {
                 refused(Cause::NoPlan { planner: planner.name })
             } else {
@@ -613,6 +632,7 @@ impl<'a> Bounds<'a> {
 /// A plan, the time that it took to make, in milliseconds, and its makespan in the times for which it was made, if those are others.
 struct Answered {
     planned: Planned,
+    robust: Option<Robustness>,
     planning_ms: f64,
     saved_nanos: Option<u64>,
 }
@@ -624,13 +644,14 @@ fn answered(
 ) -> Result<Result<Answered, Unplanned>, Error> {
     let began = Instant::now();
     let mut saved_nanos = None;
+    let mut robustness = None;
     let planned = match given {
         Some(given) => {
             let saved = given.answer(question, Durations::Anew)?;
             saved_nanos = Some(saved.saved_nanos).filter(|&nanos| nanos != saved.planned.nanos());
             saved.planned
         }
-        None => match service::plan(question) {
+        None => match planned_by(question, &mut robustness) {
             Ok(planned) => planned,
             Err(Unplanned::Ours { planner, flaw }) => {
                 return Err(Error::ours(format!("planner {planner}: {flaw}")));
@@ -638,7 +659,31 @@ fn answered(
             Err(why) => return Ok(Err(why)),
         },
     };
-    Ok(Ok(Answered { planned, planning_ms: began.elapsed().as_secs_f64() * 1e3, saved_nanos }))
+    let planning_ms = began.elapsed().as_secs_f64() * 1e3;
+    Ok(Ok(Answered { planned, robust: robustness, planning_ms, saved_nanos }))
+}
+
+/// The plan of the service, and how robust it is, if the question is for that and the step does not fit as it is.
+fn planned_by(question: &Question<'_>, robustness: &mut Option<Robustness>) -> Result<Planned, Unplanned> {
+    match question.robust.filter(|_| service::nothing_moves(question).is_none()) {
+        None => service::plan(question),
+        Some(percent) => robust::plan(question, percent).map(|(planned, found)| {
+            *robustness = Some(found);
+            planned
+        }),
+    }
+}
+
+impl RobustFacts {
+    fn of(found: Robustness) -> RobustFacts {
+        let percent = |share: f64| (share * 1e6).round() / 1e4;
+        RobustFacts {
+            off_percent: found.percent,
+            loss_percent: percent(found.loss),
+            fastest_loss_percent: percent(found.loss_of_fastest),
+            cost_percent: percent(found.cost),
+        }
+    }
 }
 
 impl Found {
@@ -722,7 +767,8 @@ fn compared(
     question: &Question<'_>,
     bounds: &Bounds,
 ) -> Result<Vec<Compared>, Error> {
-    let question = Question { space: Space::Counted, or_pages: None, or_as_it_is: false, ..*question };
+    let question =
+        Question { space: Space::Counted, or_pages: None, or_as_it_is: false, robust: None, ..*question };
     let planned_by = |call: &PlannerCall| -> Result<Compared, Error> {
         let planner = call.of_problems()?;
         let parameters = Parameters { options: Some(&call.options), ..question.parameters };
@@ -930,6 +976,14 @@ impl Answer {
         _ = self.hash.as_ref().map(|hash| writeln!(text, "hash      {hash}"));
         let (out, back) = (Bytes(found.swapped_bytes), Bytes(found.returned_bytes));
         _ = writeln!(text, "copied    {out} out, {back} in");
+        if let Some(robust) = &self.robust {
+            _ = writeln!(
+                text,
+                "robust    {:.2} % longer at most than the best plan known, where times are off by {} %; the fastest plan {:.2} %; \
+                 as stated, {:.2} % longer than that one",
+                robust.loss_percent, robust.off_percent, robust.fastest_loss_percent, robust.cost_percent
+            );
+        }
         if let Some(replayed) = &self.replayed {
             let longer = |ms: f64| 100.0 * (ms / found.makespan_ms.max(f64::MIN_POSITIVE) - 1.0);
             _ = writeln!(

@@ -124,7 +124,7 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
                     smallest_budgets = smallest_budgets
                         .or_else(|| Some(service::floors(&question).beside(cx.question.constants)));
                     let needed = match why {
-                        Unplanned::DoesNotFit(no) | Unplanned::HostIsFull(no, _) => no.needed,
+                        Unplanned::DoesNotFit(no) | Unplanned::HostIsFull(no, ..) => no.needed,
                         _ => 0,
                     };
                     let needed_bytes =

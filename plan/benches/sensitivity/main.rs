@@ -425,6 +425,7 @@ fn questions() -> Vec<Case> {
                 space: Space::Counted,
                 or_pages: None,
                 or_as_it_is: false,
+                robust: None,
                 host_bytes: u64::MAX,
             };
             Some(service::plan(&question).ok()?.plan.schedule.makespan())

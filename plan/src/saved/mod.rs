@@ -340,7 +340,7 @@ fn made_for(target: Option<&str>) -> String {
 }
 
 /// The plan in the given space, if the checkers accept it.
-fn checked(
+pub(crate) fn checked(
     plan: Plan,
     given: Vec<Edge>,
     spots: Vec<Spot>,

@@ -26,6 +26,7 @@ fn saved(seed: u64, space: Space) -> Option<(Problem, Saved)> {
         space,
         or_pages: None,
         or_as_it_is: false,
+        robust: None,
         host_bytes: u64::MAX,
     };
     let planned = service::plan(&question).ok()?;
