@@ -388,8 +388,9 @@ What to do:
 "},
     Explained { code: Code::Values, number: "LMS0210", title: "values are not those that the step takes", text: "\
 A run or a session was given a value under a name that the step does not have, of another type or shape, or
-without a value that it needs. Or an index or a label of a step on the host is out of range: the step ends, and its
-variables keep their values if none had been written or moved.
+without a value that it needs. Or an index or a label of a step is out of range: the step fails. On the host it ends
+there, and its variables keep their values if none had been written or moved; on a CUDA device the rest of the step
+runs without that element, and the values of the variables are lost.
 
     lmsc: error[LMS0210]: `x` is float[8,2]; expected float[4,2]
 

@@ -966,6 +966,58 @@ fn nothing_is_allocated_within_steps() {
     assert_eq!(driver.count(2), before);
 }
 
+/// Gives the labels of each step, and reads the loss of each step if `reads`.
+struct Labels {
+    of_steps: [[i64; 2]; 3],
+    reads: bool,
+    looks: bool,
+}
+
+impl StepObserver for Labels {
+    fn turn(&mut self, turn: &mut Turn<'_>) -> Result<(), String> {
+        if self.reads && turn.has_outputs {
+            turn.output("loss").ok_or("there is no loss")?;
+        }
+        let labels = self.of_steps[turn.number as usize % 3].map(i64::to_le_bytes).concat();
+        if turn.set("t", &labels) { Ok(()) } else { Err("there are no labels".into()) }
+    }
+
+    fn looks(&self) -> bool {
+        self.looks
+    }
+}
+
+/// The message is that of the host; the step is the one that met the label, however late it is read.
+#[test]
+fn a_label_out_of_range_ends_the_run() {
+    let Some(_driver) = driver() else { return };
+    let text = "g (float[2,3] x, int64[2] t) => (float[] loss) \
+                { [n] float[] loss, float[2,3] log = SoftmaxCrossEntropyLoss(x, t) }";
+    let graph = Graph::parse(text).unwrap();
+    let program = lowered(&graph, None);
+    let right = Labels { of_steps: [[0, 1], [2, 1], [1, 1]], reads: true, looks: false };
+    let refusal = |session: &mut dyn DeviceSession, labels: &mut Labels| {
+        start(&program, |name, bytes| session.set(name, bytes).unwrap());
+        session.run(3, labels).map(drop).unwrap_err()
+    };
+    let wrong = |reads, looks| Labels { of_steps: [[0, 1], [1, 3], [-1, 0]], reads, looks };
+    let mut host = HostSession::new(Checked::new(program.clone()).unwrap(), HostLink::default()).unwrap();
+    let expected = refusal(&mut host, &mut wrong(true, false)).to_string();
+    assert_eq!(expected, "node `n` (SoftmaxCrossEntropyLoss), step 2: label 3 is out of range for 3 classes");
+    for graph in [false, true] {
+        let mut session = session(&program, CudaOptions { graph, ..CudaOptions::default() });
+        for (reads, looks) in [(false, false), (true, false), (true, true)] {
+            session.set_steps(0);
+            let error = refusal(&mut session, &mut wrong(reads, looks));
+            assert_eq!(error.to_string(), expected, "graph {graph}, reads {reads}, looks {looks}");
+            assert!(matches!(error, RunError::Value { keeps_state: false, .. }));
+        }
+        session.set_steps(0);
+        let mut labels = Labels { of_steps: right.of_steps, ..wrong(true, false) };
+        session.run(3, &mut labels).unwrap();
+    }
+}
+
 /// A folder with the driver's libraries, for the command.
 struct Installed(tempfile::TempDir);
 

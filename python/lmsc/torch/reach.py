@@ -605,13 +605,15 @@ class Watch:
         self._whole += more
         self._attributes = reach.attributes()
         """Attributes of objects: one that is added may hide one of the class."""
-        self._empty = [h for h in self._whole if not h]
+        self._sized = [*self._whole, *self._attributes]
         self._dicts = [h for h in self._whole if h and isinstance(h, dict)]
         self._lists = [h for h in self._whole if h and not isinstance(h, dict)]
-        self._getters = [(h, operator.itemgetter(*k)) for h, k in self._parts if isinstance(h, dict) and all(n in h for n in k)]
+        found = [(h, k) for h, k in self._parts if isinstance(h, dict) and all(n in h for n in k)]
+        self._single = [(h, k[0]) for h, k in found if len(k) == 1]
+        self._getters = [(h, operator.itemgetter(*k)) for h, k in found if len(k) > 1]
         self._cells = [h for h, _ in self._parts if isinstance(h, _Cell)]
         self._values = self._now()
-        self._count = self._count_now()
+        self._sizes = list(map(len, self._sized))
         self._arrays = [(a, a.copy()) for _, a in reach.arrays]
         self.tensors, self._shared = tensors, shared
         self._flags = self._flags_now()
@@ -626,33 +628,39 @@ class Watch:
         self._contents = b"".join(self._flat)
 
     def _now(self) -> list[Any]:
-        values: list[Any] = list(chain(chain.from_iterable(map(dict.values, self._dicts)), chain.from_iterable(self._lists)))
+        values: list[Any] = [*chain.from_iterable(map(dict.values, self._dicts)), *chain.from_iterable(self._lists)]
         try:
+            values += [holder[key] for holder, key in self._single]
             for holder, get in self._getters:
-                values.append(get(holder))
+                values += get(holder)
         except KeyError:
             values.append(object())
-        values += [c.cell.cell_contents for c in self._cells]
+        if self._cells:
+            values += [c.cell.cell_contents for c in self._cells]
         return values
-
-    def _count_now(self) -> int:
-        return sum(map(len, self._dicts)) + sum(map(len, self._lists)) + sum(map(len, self._attributes))
 
     def _versions_now(self) -> list[Any]:
         """Versions and addresses of the tensors."""
-        return [*map(_VERSION, self.tensors), *map(_address, self.tensors)]
+        try:
+            return [*map(_VERSION, self.tensors), *map(_ADDRESS, self.tensors)]
+        except RuntimeError:
+            # One of them has no memory.
+            return [*map(_VERSION, self.tensors), *map(_address, self.tensors)]
 
     def _flags_now(self) -> list[Any]:
         return list(map(_FLAGS, self.tensors))
 
     def is_same(self) -> bool:
         """Whether all attributes, hooks, closures and flags are the same objects as before."""
-        if any(self._empty) or self._count_now() != self._count:
+        if list(map(len, self._sized)) != self._sizes:
             return False
-        if not all(_is_equal(a, b) for a, b in self._arrays):
+        if self._arrays and not all(_is_equal(a, b) for a, b in self._arrays):
             return False
         now = self._now()
-        return all(map(_alike, now, self._values)) and self._flags_now() == self._flags
+        if len(now) != len(self._values):
+            return False
+        # Tuples may be made anew, of the same objects.
+        return (all(map(operator.is_, now, self._values)) or all(map(_alike, now, self._values))) and self._flags_now() == self._flags
 
     def written(self) -> list[Tensor]:
         """The tensors that have been written since.
@@ -690,6 +698,7 @@ def _pieces(t: Tensor) -> list[memoryview]:
 
 
 _VERSION = operator.attrgetter("_version")
+_ADDRESS = Tensor.data_ptr
 _FLAGS = operator.attrgetter("requires_grad", "dtype", "_backward_hooks", "_post_accumulate_grad_hooks")
 
 

@@ -6,10 +6,12 @@ import dataclasses
 import enum
 import functools
 import hashlib
+import operator
 import os
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +159,10 @@ class TrainStep:
         self._without: frozenset[tuple[int, str]] = frozenset()
         self._worlds: dict[tuple[Any, ...], int] = {}
         self._is_stale, self._count = False, 0
+        self._types: _Key = ()
+        self._sizes: list[int] = []
+        self._objects: list[Any] = []
+        self._numbers: _Key = ()
         self._print: tuple[Any, ...] = ()
         self._before: tuple[Any, ...] = ()
         example = tuple(example) if isinstance(example, list) else example
@@ -225,8 +231,10 @@ class TrainStep:
 
     def _sync_others(self) -> None:
         """Lets other steps with the same tensors give their values back."""
+        if len(_STEPS) < 2:
+            return
         ids = self._shape.found.tensors.all().values()
-        for other in list(_STEPS) if len(_STEPS) > 1 else ():
+        for other in list(_STEPS):
             if other is not self and other._is_stale and {id(t) for t in ids} & {id(t) for t in other._shape.found.tensors.all().values()}:
                 other.sync()
 
@@ -273,25 +281,36 @@ class TrainStep:
             leaves, spec = pytree.tree_flatten(batch)
             tensors = [v for v in leaves if isinstance(v, Tensor)]
             shape = (spec, *(None if isinstance(v, Tensor) else _constant(v) for v in leaves))
-        if any(t.layout is not torch.strided or t.is_nested for t in tensors):
-            raise CaptureError("a tensor of the batch is sparse or nested, and a graph has dense tensors only; give it as to_dense(), or padded")
-        if any(t.requires_grad for t in tensors):
-            raise CaptureError("a tensor of the batch requires a gradient, which a step does not give; give it as detach()")
-        types = tuple((t.shape, t.dtype) for t in tensors)
+        try:
+            types = tuple(map(_TYPE, tensors))
+        except RuntimeError:
+            # A nested tensor has no shape.
+            raise CaptureError(_NOT_DENSE) from None
+        if types != self._types:
+            _refuse_batch(tensors)
+            self._types = types
         # Code may ask whether two of its arguments are one tensor.
         return (shape, (types, first_places(tensors)), (self._constants(), self._world, _mode())), tensors
 
     def _constants(self) -> _Key:
         """The numbers of `param_groups` that the graph holds, and which parameters are there."""
+        given = self.optimizer.param_groups
+        lists = [group["params"] for group in given]
+        now = [*chain.from_iterable(given), *chain.from_iterable(map(dict.values, given)), *chain.from_iterable(lists)]
+        sizes = [*map(len, given), *map(len, lists)]
+        if sizes == self._sizes and all(map(operator.is_, now, self._objects)):
+            return self._numbers
+        self._sizes, self._objects = sizes, now
         moving = {"lr", "initial_lr", "params", "max_lr", "min_lr", "base_momentum", "max_momentum"}
         groups = []
-        for group in self.optimizer.param_groups:
+        for group in given:
             skipped = moving
             if "max_momentum" in group:
                 skipped = moving | {"betas" if "betas" in group else "momentum"}
             numbers = tuple((k, v) for k, v in group.items() if k not in skipped and isinstance(v, (int, float, tuple, bool)))
             groups.append((numbers, tuple(map(id, group["params"]))))
-        return tuple(groups)
+        self._numbers = tuple(groups)
+        return self._numbers
 
     def _refuse_further(self, before: tuple[Any, ...]) -> None:
         """Refuses to capture the step again and again."""
@@ -594,6 +613,19 @@ class TrainStep:
 
     def _repr_html_(self) -> str:
         return self.plan._repr_html_()
+
+
+_TYPE = operator.attrgetter("shape", "dtype", "layout", "is_nested", "requires_grad")
+
+
+_NOT_DENSE = "a tensor of the batch is sparse or nested, and a graph has dense tensors only; give it as to_dense(), or padded"
+
+
+def _refuse_batch(tensors: list[Tensor]) -> None:
+    if any(t.layout is not torch.strided or t.is_nested for t in tensors):
+        raise CaptureError(_NOT_DENSE)
+    if any(t.requires_grad for t in tensors):
+        raise CaptureError("a tensor of the batch requires a gradient, which a step does not give; give it as detach()")
 
 
 def _constant(value: Any) -> Any:

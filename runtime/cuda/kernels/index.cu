@@ -1,21 +1,23 @@
-// Gathering and scattering by indices that are data. What comes to one place comes in order: there are no atomics.
+// Gathering and scattering by indices that are data. What comes to one place comes in order: sums need no atomics. An index
+// that is out of range is noted, and nothing is read or written for it.
 
 struct Rows {
     i64 outer, axis, inner;
 };
 
 #define GATHER(T, I)                                                                           \
-    KERNEL gather_##T##_##I(Rows r, i64 picks, const T* x, const I* indices, T* out) {         \
+    KERNEL gather_##T##_##I(Rows r, i64 picks, Step* step, u64 command, const T* x, const I* indices, T* out) { \
         EACH(i, r.outer * picks * r.inner) {                                                   \
             i64 column, pick, outer = divide(divide(i, r.inner, column), picks, pick);         \
-            i64 at = place_of(indices[pick], r.axis);                                          \
+            i64 at = noted_place(indices[pick], r.axis, step, command);                        \
             out[i] = at < 0 ? T(0) : x[(outer * r.axis + at) * r.inner + column];              \
         }                                                                                      \
     }                                                                                          \
     EXPORT(gather_##T##_##I)                                                                   \
-    KERNEL gather_elements_##T##_##I(Spread<1> s, i64 axis, i64 stride, const T* x, const I* indices, T* out) { \
+    KERNEL gather_elements_##T##_##I(Spread<1> s, i64 axis, i64 stride, Step* step, u64 command, const T* x, \
+                                     const I* indices, T* out) {                               \
         EACH(i, s.n) {                                                                         \
-            i64 from[1], at = place_of(indices[i], axis);                                      \
+            i64 from[1], at = noted_place(indices[i], axis, step, command);                    \
             s.find(i, from);                                                                   \
             out[i] = at < 0 ? T(0) : x[from[0] + at * stride];                                 \
         }                                                                                      \
@@ -34,19 +36,20 @@ struct Tuples {
     i64 width, each, part, inner;
     i64 extents[RANK], strides[RANK];
 };
-template <class I> __device__ inline i64 tuple_at(const Tuples& t, const I* indices, i64 i) {
+template <class I>
+__device__ inline i64 tuple_at(const Tuples& t, Step* step, u64 command, const I* indices, i64 i) {
     i64 rest, at = divide(i, t.each, rest) * t.part;
     for (i64 d = 0; d < t.width; d++) {
-        i64 place = place_of(indices[i * t.width + d], t.extents[d]);
+        i64 place = noted_place(indices[i * t.width + d], t.extents[d], step, command, d);
         if (place < 0) return -1;
         at += place * t.strides[d];
     }
     return at;
 }
 #define TUPLES(T, I)                                                                           \
-    KERNEL gather_nd_##T##_##I(Tuples t, i64 count, const T* x, const I* indices, T* out) {    \
+    KERNEL gather_nd_##T##_##I(Tuples t, i64 count, Step* step, u64 command, const T* x, const I* indices, T* out) { \
         EACH(i, count * t.inner) {                                                             \
-            i64 column, at = tuple_at(t, indices, divide(i, t.inner, column));                 \
+            i64 column, at = tuple_at(t, step, command, indices, divide(i, t.inner, column));  \
             out[i] = at < 0 ? T(0) : x[at + column];                                           \
         }                                                                                      \
     }                                                                                          \
@@ -59,13 +62,14 @@ template <class T> __device__ inline T newer(T, T y) { return y; }
 
 // Where each update goes, or -1.
 #define PLACES(I)                                                                              \
-    KERNEL tuple_places_##I(Tuples t, i64 count, const I* indices, i64* places) {              \
-        EACH(i, count) places[i] = tuple_at(t, indices, i);                                    \
+    KERNEL tuple_places_##I(Tuples t, i64 count, Step* step, u64 command, const I* indices, i64* places) { \
+        EACH(i, count) places[i] = tuple_at(t, step, command, indices, i);                     \
     }                                                                                          \
     EXPORT(tuple_places_##I)                                                                   \
-    KERNEL row_places_##I(Rows r, i64 picks, const I* indices, i64* places) {                  \
+    KERNEL row_places_##I(Rows r, i64 picks, Step* step, u64 command, const I* indices, i64* places) { \
         EACH(i, r.outer * picks) {                                                             \
-            i64 pick, outer = divide(i, picks, pick), at = place_of(indices[pick], r.axis);    \
+            i64 pick, outer = divide(i, picks, pick);                                          \
+            i64 at = noted_place(indices[pick], r.axis, step, command);                        \
             places[i] = at < 0 ? -1 : (outer * r.axis + at) * r.inner;                         \
         }                                                                                      \
     }                                                                                          \
@@ -168,12 +172,13 @@ struct Lines {
     Spread<2> lines;
 };
 #define SCATTER(T, I, name, ...)                                                               \
-    KERNEL scatter_##name##_##T##_##I(Lines l, const I* indices, const T* updates, T* out) {   \
+    KERNEL scatter_##name##_##T##_##I(Lines l, Step* step, u64 command, const I* indices, const T* updates, T* out) { \
         EACH(i, l.lines.n) {                                                                   \
             i64 at[2];                                                                         \
             l.lines.find(i, at);                                                               \
             for (i64 k = 0; k < l.count; k++) {                                                \
-                const i64 from = at[0] + k * l.own, place = place_of(indices[from], l.extent); \
+                const i64 from = at[0] + k * l.own;                                            \
+                const i64 place = noted_place(indices[from], l.extent, step, command);         \
                 if (place < 0) continue;                                                       \
                 T* target = out + at[1] + place * l.stride;                                    \
                 T x = *target, y = updates[from];                                              \

@@ -323,10 +323,13 @@ struct Loss {
     Rows rows;
     i64 total, has_ignored, ignored;
 };
-// A row's class, or -1 where it does not count.
-template <class I> __device__ inline i64 class_of(const Loss& l, const I* labels, i64 row) {
+// A row's class, or -1 where it does not count. A label that is no class, and is not the ignored one, is noted.
+template <class I> __device__ inline i64 class_of(const Loss& l, Step* step, u64 command, const I* labels, i64 row) {
     i64 label = (i64)labels[row];
-    return label < 0 || label >= l.rows.axis || (l.has_ignored && label == l.ignored) ? -1 : label;
+    if (l.has_ignored && label == l.ignored) return -1;
+    if (label >= 0 && label < l.rows.axis) return label;
+    step->note(command, 0, label);
+    return -1;
 }
 
 // One block: the loss of all slices, and the weights.
@@ -342,15 +345,17 @@ KERNEL loss_total(i64 slices, i64 total, const Pair* parts, f32* out, f64* weigh
 EXPORT(loss_total)
 
 #define LOSS(I)                                                                                    \
-    KERNEL loss_each_##I(Loss l, const f32* log_of, const I* labels, const f32* weights, f32* out) { \
+    KERNEL loss_each_##I(Loss l, Step* step, u64 command, const f32* log_of, const I* labels, const f32* weights, \
+                         f32* out) {                                                               \
         EACH(row, l.rows.outer * l.rows.inner) {                                                   \
-            i64 c = class_of(l, labels, row);                                                      \
+            i64 c = class_of(l, step, command, labels, row);                                       \
             out[row] = c < 0 ? 0 : -log_of[of_row(l.rows, row, c)] * (weights ? weights[c] : 1);   \
         }                                                                                          \
     }                                                                                              \
     EXPORT(loss_each_##I)                                                                          \
     /* Of each slice of so many labels their loss, and the weights of those that count. */         \
-    KERNEL loss_slices_##I(Loss l, i64 length, const f32* log_of, const I* labels, const f32* weights, Pair* out) { \
+    KERNEL loss_slices_##I(Loss l, i64 length, Step* step, u64 command, const f32* log_of, const I* labels, \
+                           const f32* weights, Pair* out) {                                        \
         const i64 rows = l.rows.outer * l.rows.inner, begin = block_index() * length;              \
         const i64 end = begin + length < rows ? begin + length : rows;                             \
         Pair sums = {0, 0};                                                                        \
@@ -359,7 +364,7 @@ EXPORT(loss_total)
             f32 w[FLIGHT], loss[FLIGHT];                                                           \
             _Pragma("unroll") for (int j = 0; j < FLIGHT; j++) {                                   \
                 const i64 row = first + j * BLOCK;                                                 \
-                of[j] = row < end ? class_of(l, labels, row) : -1;                                 \
+                of[j] = row < end ? class_of(l, step, command, labels, row) : -1;                  \
             }                                                                                      \
             _Pragma("unroll") for (int j = 0; j < FLIGHT; j++) {                                   \
                 const i64 row = first + j * BLOCK;                                                 \
@@ -373,11 +378,11 @@ EXPORT(loss_total)
         if ((i64)threadIdx.x == 0) out[block_index()] = sums;                                           \
     }                                                                                              \
     EXPORT(loss_slices_##I)                                                                        \
-    KERNEL loss_grad_##I(Loss l, const f32* dloss, const f32* log_of, const I* labels, const f32* weights, \
-                         const f64* weight, f32* out) {                                            \
+    KERNEL loss_grad_##I(Loss l, Step* step, u64 command, const f32* dloss, const f32* log_of, const I* labels, \
+                         const f32* weights, const f64* weight, f32* out) {                        \
         EACH(i, l.rows.outer * l.rows.axis * l.rows.inner) {                                       \
             i64 p, c, n = divide(divide(i, l.rows.inner, p), l.rows.axis, c), row = n * l.rows.inner + p; \
-            i64 of = class_of(l, labels, row);                                                     \
+            i64 of = class_of(l, step, command, labels, row);                                      \
             f32 divisor = l.total == 2 ? (f32)weight[0] : 1;                                       \
             f32 d = of < 0 || divisor == 0 ? 0 : (l.total == 0 ? dloss[row] : dloss[0]) * (weights ? weights[of] : 1) / divisor; \
             out[i] = of < 0 ? 0 : expf(log_of[i]) * d - (c == of ? d : 0);                         \

@@ -428,3 +428,26 @@ template <class I> __device__ inline i64 place_of(I index, i64 extent) {
     i64 at = (i64)index < 0 ? (i64)index + extent : (i64)index;
     return at >= 0 && at < extent ? at : -1;
 }
+
+// The number of the step and the seed of the run; and the first launch of the run that has met indices or labels out of range.
+struct Step {
+    u64 number, seed;
+    // 0 if there is no such launch, else its step and its command.
+    u64 first;
+    // A bit for each dimension in which an index was out of range, and the greatest of those indices, with its sign bit inverted.
+    u64 dims, greatest[RANK];
+
+    // All launches of a step run one after the other, so the first one is the same on every run. So is the greatest index.
+    OUT_OF_LINE __device__ void note(u64 command, i64 dim, i64 index) {
+        const u64 own = number << 24 | command, before = atomicCAS(&first, (u64)0, own);
+        if (before != 0 && before != own) return;
+        atomicOr(&dims, (u64)1 << dim);
+        atomicMax(&greatest[dim], (u64)index ^ (u64)1 << 63);
+    }
+};
+// As place_of, and notes an index that is out of range.
+template <class I> __device__ inline i64 noted_place(I index, i64 extent, Step* step, u64 command, i64 dim = 0) {
+    const i64 at = place_of(index, extent);
+    if (at < 0) step->note(command, dim, (i64)index);
+    return at;
+}

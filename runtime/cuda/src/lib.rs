@@ -30,6 +30,7 @@ mod short;
 mod table;
 
 pub use compile::{CompileError, KernelCompiler};
+pub use constants::{OutOfRange, StepWords};
 pub use driver::{OpenError, probe};
 pub use facts::Facts;
 pub use launches::{CallKind, Listed, launches};
@@ -38,7 +39,7 @@ pub use measure::{Copies, Overheads};
 pub use precision::Precision;
 pub use recipe::{
     Address, AddressBase, Arg, Call, Convolution, Each, Factor, Filter, FloatType, Found, Indexing,
-    KernelLaunch, Product, Recipe, SCRATCH_ALIGNMENT,
+    KernelLaunch, Product, Recipe, SCRATCH_ALIGNMENT, ValueRange,
 };
 pub use session::{CudaOptions, CudaSession, Group, fused, groups};
 pub use table::{operators, prepare};
@@ -99,6 +100,5 @@ pub fn constants(graph: &lmsc_ir::Graph) -> Bytes {
         Bytes::ZERO
     };
     lmsc_runtime::kernels::workspaces_by(graph, needs, |known| _ = seen.borrow_mut().add(known));
-    // The arena ends behind the last tensor, and constants begin at the next multiple of this.
-    Bytes(seen.into_inner().len() + constants::ALIGNMENT)
+    Bytes(seen.into_inner().most())
 }

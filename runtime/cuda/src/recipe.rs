@@ -1,6 +1,8 @@
 //! An operator's implementation on a device: launches whose addresses are still symbolic.
 
 use lmsc_ir::Bytes;
+use lmsc_kernels::host::index::no_index;
+use lmsc_kernels::host::loss::no_class;
 use lmsc_kernels::meaning::Rows;
 use lmsc_kernels::spec::{SpecError, refuse};
 
@@ -28,7 +30,7 @@ pub enum AddressBase {
     Scratch,
     /// [`Recipe::constants`], on the device.
     Constants,
-    /// The number of the step and the seed of the run, as two words of 64 bits.
+    /// The words of the step: [`StepWords`](super::StepWords).
     Step,
     /// Null.
     Nowhere,
@@ -61,6 +63,30 @@ pub(super) fn result(index: usize) -> Address {
 pub(super) const NOWHERE: Address = Address { at: AddressBase::Nowhere, offset: 0 };
 pub(super) const STEP: Address = Address { at: AddressBase::Step, offset: 0 };
 
+/// The arguments with which a kernel notes an index or a label out of range.
+pub(super) fn noting() -> [Arg; 2] {
+    [STEP.into(), Arg::Command]
+}
+
+/// The values that an operand of indices or labels may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueRange {
+    /// Indices, or tuples of them, into dimensions of these extents.
+    Indices(Vec<usize>),
+    /// Labels of this number of classes.
+    Labels(usize),
+}
+
+impl ValueRange {
+    /// The message about a value out of range, as the host's kernel words it; `dim` is the position of an index in its tuple.
+    pub fn refusal(&self, dim: usize, value: i64) -> String {
+        match self {
+            ValueRange::Indices(extents) => no_index(value, extents.get(dim).copied().unwrap_or(0)),
+            ValueRange::Labels(classes) => no_class(value, *classes),
+        }
+    }
+}
+
 /// An argument of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arg {
@@ -70,6 +96,8 @@ pub enum Arg {
     Words(Vec<u64>),
     /// A structure of addresses.
     Addresses(Vec<Address>),
+    /// The position of the launch in the compute stream, a number of 64 bits.
+    Command,
 }
 
 impl Arg {
@@ -78,7 +106,7 @@ impl Arg {
         match self {
             Arg::Address(address) => std::slice::from_ref(address),
             Arg::Addresses(list) => list,
-            Arg::Words(_) => &[],
+            Arg::Words(_) | Arg::Command => &[],
         }
     }
 }
@@ -385,6 +413,8 @@ pub struct Recipe {
     pub library_scratch: Bytes,
     /// Constants that the calls read.
     pub constants: Vec<u8>,
+    /// The range of the indices or labels that the calls check.
+    pub range: Option<ValueRange>,
 }
 
 impl Recipe {
@@ -424,7 +454,7 @@ impl Recipe {
             match arg {
                 Arg::Address(address) => std::slice::from_mut(address),
                 Arg::Addresses(list) => list,
-                Arg::Words(_) => &mut [],
+                Arg::Words(_) | Arg::Command => &mut [],
             }
         }
         fn of_product(p: &mut Product) -> [&mut Address; 4] {

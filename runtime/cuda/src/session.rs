@@ -15,6 +15,7 @@ use lmsc_ir::program::{
     Stream, Transfer, peak_in_order,
 };
 use lmsc_ir::{Bytes, Data};
+use lmsc_kernels::StepContext;
 use lmsc_runtime::device::Tensors;
 use lmsc_runtime::kernels::{Known, keep_asked_for, prepared};
 use lmsc_runtime::{
@@ -25,14 +26,14 @@ use rayon::prelude::*;
 
 use super::blas::Blas;
 use super::compile::KernelCompiler;
-use super::constants::{ALIGNMENT, Constants};
+use super::constants::{ALIGNMENT, Constants, StepWords};
 use super::dnn::{self, Dnn};
 use super::driver::{self, Arena, Event, Function, Gpu, Graph, Module, Pinned, Ready};
 use super::engines::StepEngines;
 use super::fuse::{Ending, Fused, One, fuse};
 use super::library::LibraryFacts;
 use super::precision::Precision;
-use super::recipe::{self, Address, AddressBase, Arg, Call, Product, Recipe};
+use super::recipe::{self, Address, AddressBase, Arg, Call, Product, Recipe, ValueRange};
 use super::{SOURCES, prepare};
 
 /// How a program runs on a device.
@@ -202,6 +203,8 @@ struct Slots {
     names: BTreeMap<String, (Memory, PlacedTensor)>,
     /// Where the caller's inputs are staged in the slab, by their address in the arena.
     staged: BTreeMap<u64, u64>,
+    /// Where the words of the step are read to, in the slab.
+    step: u64,
     slab: Pinned,
 }
 
@@ -223,6 +226,8 @@ pub struct CudaSession {
     gpu: Gpu,
     program: Checked,
     known: Known,
+    /// For each command that checks indices or labels, their range.
+    ranges: BTreeMap<u32, ValueRange>,
     order: Vec<(Stream, u32)>,
     options: CudaOptions,
     steps: u64,
@@ -392,13 +397,13 @@ pub fn fused(program: &Checked) -> Result<Option<String>, RunError> {
 }
 
 /// End of the tensors in the arena, where constants may begin.
-fn end_of_tensors(program: &Program) -> u64 {
-    program.extent().0.next_multiple_of(ALIGNMENT)
+fn end_of_tensors(program: &Program, constants: &Constants) -> u64 {
+    program.extent().0.next_multiple_of(constants.alignment())
 }
 
-/// Size in bytes of an arena that holds the program and `constants` bytes of constants: the program's arena, if it suffices.
-fn arena_bytes(program: &Program, constants: u64) -> u64 {
-    program.arena.0.max(end_of_tensors(program).saturating_add(constants))
+/// Size in bytes of an arena that holds the program and the constants: the program's arena, if it suffices.
+fn arena_bytes(program: &Program, constants: &Constants) -> u64 {
+    program.arena.0.max(end_of_tensors(program, constants).saturating_add(constants.len()))
 }
 
 /// Finds kernels by name: compiles and loads files until one has it.
@@ -479,11 +484,11 @@ impl DeviceMemory {
         let (arena, own) = match mapping {
             Some(mapping) => (Arena::Chunks(gpu.mapped(mapping)?), Some(gpu.memory(constants.len())?)),
             None => {
-                let all = gpu.memory(arena_bytes(program, constants.len()))?;
-                (Arena::Whole(all, end_of_tensors(program)), None)
+                let all = gpu.memory(arena_bytes(program, constants))?;
+                (Arena::Whole(all, end_of_tensors(program, constants)), None)
             }
         };
-        let behind = arena.address() + end_of_tensors(program);
+        let behind = arena.address() + end_of_tensors(program, constants);
         let on_device = own.as_ref().map_or(behind, driver::Memory::address);
         // SAFETY: both have that many bytes, and nothing writes them before the copy is done.
         unsafe {
@@ -514,6 +519,7 @@ impl Located<'_> {
             Arg::Address(one) => vec![self.address(one)],
             Arg::Addresses(list) => list.iter().map(|one| self.address(one)).collect(),
             Arg::Words(words) => words.clone(),
+            Arg::Command => vec![u64::from(self.index)],
         }
     }
 
@@ -671,7 +677,7 @@ impl Events {
 }
 
 impl Slots {
-    /// Allocates the slab, with room behind the program's part for the inputs that are staged.
+    /// Allocates the slab, with room behind the program's part for the inputs that are staged and the words of the step.
     fn new(program: &Program) -> Result<Slots, String> {
         let (mut names, mut staged, mut slab) = (BTreeMap::new(), BTreeMap::new(), program.slab.0);
         for Output { tensor, memory } in &program.outputs {
@@ -690,7 +696,8 @@ impl Slots {
         for tensor in program.prelude.iter().flat_map(|launch| launch.results.iter().flatten()) {
             names.entry(tensor.name.to_string()).or_insert_with(|| (Memory::Arena, tensor.clone()));
         }
-        Ok(Slots { names, staged, slab: Pinned::new(slab)? })
+        let step = slab.next_multiple_of(ALIGNMENT);
+        Ok(Slots { names, staged, step, slab: Pinned::new(step + size_of::<StepWords>() as u64)? })
     }
 }
 
@@ -750,14 +757,14 @@ impl CudaSession {
         mapping: Option<&Mapping>,
     ) -> Result<CudaSession, RunError> {
         let (recipes, known) = recipes(&program)?;
-        let constants = Places::new(&program, &recipes, &known).0.len();
+        let constants = Places::new(&program, &recipes, &known).0;
         let needed = match mapping {
             Some(mapping) => {
                 let last = mapping.chunks.iter().flatten().max();
                 let chunks = last.map_or(0, |&last| u64::from(last) + 1);
-                Bytes(chunks.saturating_mul(mapping.chunk).saturating_add(constants))
+                Bytes(chunks.saturating_mul(mapping.chunk).saturating_add(constants.len()))
             }
-            None => Bytes(arena_bytes(&program, constants)),
+            None => Bytes(arena_bytes(&program, &constants)),
         };
         if let Some(budget) = options.budget.map(Bytes).filter(|&budget| mapping.is_none() && needed > budget)
         {
@@ -799,6 +806,8 @@ impl CudaSession {
         let fuses = !options.single_kernels && mapping.is_none();
         let fusion = if fuses { Fusion::new(&places, &calls, &mut kernels)? } else { Fusion::none(&calls) };
         let modules = kernels.modules;
+        let ranges = (0..).zip(recipes);
+        let ranges = ranges.filter_map(|(index, recipe)| Some((index, recipe.as_ref()?.range.clone()?)));
         let mut session = CudaSession {
             graph: None,
             calls,
@@ -814,6 +823,7 @@ impl CudaSession {
             order: program.in_order().iter().map(|&(stream, index, _)| (stream, index)).collect(),
             program,
             known,
+            ranges: ranges.collect(),
             options,
             steps: 0,
             forgotten: Vec::new(),
@@ -1068,7 +1078,8 @@ impl CudaSession {
             }
             self.wait_for_turn(step, graph).map_err(failed)?;
             let number = self.steps + step;
-            let ends = Turn::new(self, &self.program, number, step > 0).taken_by(watch)?;
+            let taken = Turn::new(self, &self.program, number, step > 0).taken_by(watch);
+            let ends = taken.map_err(|error| self.out_of_range().unwrap_or(error))?;
             self.gpu.record(&self.events.turns[(step % 3) as usize], Stream::Compute).map_err(failed)?;
             begun = step + 1;
             if ends {
@@ -1086,6 +1097,10 @@ impl CudaSession {
                     continue;
                 }
                 if let Action::Launch(launch) = &self.program.stream(stream)[index as usize].action {
+                    if stream == Stream::Compute && self.ranges.contains_key(&index) {
+                        self.fetch_step().and_then(|()| self.gpu.wait_for(stream)).map_err(failed)?;
+                        self.out_of_range().map_or(Ok(()), Err)?;
+                    }
                     let bytes = |tensor: &PlacedTensor| self.read(Memory::Arena, tensor).map(Cow::into_owned);
                     watch.launched(launch, &bytes).map_err(RunError::Stopped)?;
                 }
@@ -1114,15 +1129,52 @@ impl CudaSession {
         Ok(Duration::from_secs_f64(end.seconds_since(begin)?.max(0.0)))
     }
 
-    /// Writes the number of the step before the next one, and the seed, to the device.
+    /// Writes the words of the step before the next one to the device.
     fn begin(&self) -> Result<(), String> {
-        let step = [self.steps.wrapping_sub(1), self.seed];
-        // SAFETY: both have that many bytes, and these stay until the copy is done.
+        let step = StepWords::new(StepContext { number: self.steps.wrapping_sub(1), seed: self.seed });
+        let bytes = size_of_val(&step) as u64;
+        let room = self.slots.slab.at(self.slots.step, bytes);
+        // SAFETY: all three have that many bytes, and nothing else uses the room.
         unsafe {
-            let bytes = size_of_val(&step) as u64;
-            self.gpu.to_device(Stream::Compute, self.memory.constants, step.as_ptr().cast(), bytes)?;
+            std::ptr::copy_nonoverlapping(step.0.as_ptr().cast(), room, bytes as usize);
+            self.gpu.to_device(Stream::Compute, self.memory.constants, room, bytes)?;
         }
         self.gpu.wait_for(Stream::Compute)
+    }
+
+    /// Copies the words of the step to the host when the compute stream has reached this point, if a kernel may have noted
+    /// something there.
+    fn fetch_step(&self) -> Result<(), String> {
+        if self.ranges.is_empty() {
+            return Ok(());
+        }
+        let bytes = size_of::<StepWords>() as u64;
+        let room = self.slots.slab.at(self.slots.step, bytes);
+        // SAFETY: both have that many bytes, and nothing reads the room before the copy is done.
+        unsafe { self.gpu.to_host(Stream::Compute, room, self.memory.constants, bytes) }
+    }
+
+    /// The first index or label of the run that was out of range when the words of the step were fetched last. That copy must be
+    /// done.
+    fn out_of_range(&self) -> Option<RunError> {
+        let mut step = StepWords::default();
+        let bytes = size_of_val(&step);
+        let room = self.slots.slab.at(self.slots.step, bytes as u64);
+        // SAFETY: both have that many bytes, and nothing writes the room now.
+        unsafe { std::ptr::copy_nonoverlapping(room, step.0.as_mut_ptr().cast(), bytes) };
+        let found = step.out_of_range()?;
+        let command = self.program.stream(Stream::Compute).get(found.command as usize)?;
+        let (Action::Launch(launch), range) = (&command.action, self.ranges.get(&found.command)?) else {
+            return None;
+        };
+        Some(RunError::Value {
+            node: launch.node.to_string(),
+            op: launch.op.to_string(),
+            step: found.step + 1,
+            why: range.refusal(found.dim, found.value),
+            // The rest of the step has run.
+            keeps_state: false,
+        })
     }
 
     /// Makes the stream wait, on the device, for the waits of the command. A wait for the step before is skipped if there was
@@ -1331,10 +1383,14 @@ impl DeviceSession for CudaSession {
 
     fn run(&mut self, steps: u64, observer: &mut dyn StepObserver) -> Result<Measurements, RunError> {
         let ran = self.drive(steps, observer);
+        let fetched = self.fetch_step();
         // Even after an error, nothing goes on running when this returns.
         let ended = Stream::ALL.iter().try_for_each(|&stream| self.gpu.wait_for(stream));
         let measured = ran?;
-        ended.map_err(RunError::Device)?;
+        fetched.and(ended).map_err(RunError::Device)?;
+        if let Some(error) = self.out_of_range() {
+            return Err(error);
+        }
         self.steps += measured.steps.len();
         Ok(measured)
     }
@@ -1348,8 +1404,13 @@ impl DeviceSession for CudaSession {
 }
 
 impl Tensors for CudaSession {
+    /// Fails as well if an index or a label was out of range: the results of that step mean nothing.
     fn peek(&self, memory: Memory, tensor: &PlacedTensor) -> Result<Cow<'_, [u8]>, String> {
-        self.read(memory, tensor)
+        self.fetch_step()?;
+        let bytes = self.read(memory, tensor)?;
+        // Bytes that are known without a step are read without a wait.
+        let error = if tensor.span().is_some() { self.out_of_range() } else { None };
+        error.map_or(Ok(bytes), |error| Err(error.to_string()))
     }
 
     fn poke(&self, memory: Memory, tensor: &PlacedTensor, bytes: &[u8]) -> Result<(), String> {

@@ -42,6 +42,7 @@ pub(super) fn widened(inner: Recipe, wide: &Wide, in_place: &[(usize, usize)]) -
         scratch: inner.scratch,
         library_scratch: inner.library_scratch,
         constants: inner.constants,
+        range: inner.range,
     }
 }
 
@@ -71,6 +72,7 @@ pub(super) fn in_pieces(spec: &Spec<'_>, make: fn(&Spec<'_>) -> Made) -> Option<
         whole.rooms = whole.rooms.max(recipe.rooms);
         whole.scratch = whole.scratch.max(recipe.scratch);
         whole.library_scratch = whole.library_scratch.max(recipe.library_scratch);
+        whole.range = recipe.range;
         // A piece reuses the rooms of the one before, so none of its kernels is joined with one of another piece.
         whole.calls.extend(recipe.calls.into_iter().map(|call| match call {
             Call::Kernel(launch) => Call::Kernel(KernelLaunch { each: None, ..launch }),
@@ -175,7 +177,7 @@ impl Shorts {
         let arg = |arg| match arg {
             Arg::Address(address) => Arg::Address(self.wide(address)),
             Arg::Addresses(list) => Arg::Addresses(list.into_iter().map(|at| self.wide(at)).collect()),
-            words @ Arg::Words(_) => words,
+            other @ (Arg::Words(_) | Arg::Command) => other,
         };
         KernelLaunch { args: launch.args.into_iter().map(arg).collect(), ..launch }
     }

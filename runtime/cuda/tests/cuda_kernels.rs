@@ -954,6 +954,48 @@ fn every_kernel_agrees_with_the_host() {
     }
 }
 
+/// The results are compared with those of the host, and the note with the message of the host's check: see `support`. Values far
+/// out of range would end the process if memory there was used.
+#[test]
+fn an_index_or_a_label_out_of_range_is_noted_and_uses_no_memory() {
+    let many = |element: &str, extents: &[u64], wrong: i64| {
+        let right = (0..count(extents) as i64).map(|i| if i == 2 { wrong } else { i % 2 });
+        integers(element, extents, right)
+    };
+    let f = |extents: &[u64]| floats(extents, 1);
+    for (element, wrong) in
+        [("int64", 4), ("int64", -5), ("int64", i64::MAX), ("int64", i64::MIN), ("int32", 1 << 30)]
+    {
+        let i = |extents: &[u64]| many(element, extents, wrong);
+        run("float[2,5,3] y", "Gather<axis = 1>", &[f(&[2, 4, 3]), i(&[5])]);
+        run("float[2,5,3] y", "GatherElements<axis = 1>", &[f(&[2, 4, 3]), i(&[2, 5, 3])]);
+        run("float[3,6] y", "GatherND", &[f(&[4, 4, 6]), i(&[3, 2])]);
+        let dy = [list(&[2, 4, 3]), i(&[5]), f(&[2, 5, 3])];
+        run("float[2,4,3] y", "com.microsoft.GatherGrad<axis = 1>", &dy);
+        let dy = [f(&[2, 5, 3]), list(&[2, 4, 3]), i(&[2, 5, 3])];
+        run("float[2,4,3] y", "com.microsoft.GatherElementsGrad<axis = 1>", &dy);
+        let dy = [list(&[4, 4, 6]), i(&[3, 2]), f(&[3, 6])];
+        run("float[4,4,6] y", "com.microsoft.GatherNDGrad", &dy);
+        for reduction in ["none", "add", "max"] {
+            let by = format!("reduction = \"{reduction}\"");
+            let given = [f(&[2, 4, 3]), i(&[2, 3, 3]), f(&[2, 3, 3])];
+            run("float[2,4,3] y", &format!("ScatterElements<axis = 1, {by}>"), &given);
+            run("float[4,4,6] y", &format!("ScatterND<{by}>"), &[f(&[4, 4, 6]), i(&[3, 2]), f(&[3, 6])]);
+        }
+        for reduction in ["none", "sum", "mean"] {
+            let by = format!("<reduction = \"{reduction}\", ignore_index = 1>");
+            let extents: &[u64] = if reduction == "none" { &[3, 2] } else { &[] };
+            let loss = format!("float{} loss", dims(extents));
+            let (scores, labels) = (f(&[3, 4, 2]), i(&[3, 2]));
+            let given = [scores.clone(), labels.clone(), any("float", &[4], 3, 0.5)];
+            run(&loss, &format!("NegativeLogLikelihoodLoss{by}"), &given);
+            run(&format!("{loss}, float[3,4,2] log"), &format!("SoftmaxCrossEntropyLoss{by}"), &given);
+            let given = [f(extents), scores, labels, given[2].clone()];
+            run("float[3,4,2] dx", &format!("com.microsoft.SoftmaxCrossEntropyLossGrad{by}"), &given);
+        }
+    }
+}
+
 /// Results of the recipe if each operand and result begins `by` bytes behind a multiple of 64.
 fn displaced(by: usize, results: &str, op: &str, operands: &[Tensor]) -> Option<Vec<Vec<u8>>> {
     let shim = shim()?;

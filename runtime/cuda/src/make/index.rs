@@ -6,7 +6,12 @@ use lmsc_kernels::spec::{Spec, SpecError, refuse};
 
 use super::{Made, number, width};
 use crate::BLOCK;
-use crate::recipe::{Address, Arg, RANK, Recipe, operand, result, spread_forward};
+use crate::recipe::{Address, Arg, RANK, Recipe, ValueRange, noting, operand, result, spread_forward};
+
+/// A recipe without calls, for indices into these extents.
+fn indexing(extents: Vec<usize>) -> Recipe {
+    Recipe { range: Some(ValueRange::Indices(extents)), ..Recipe::default() }
+}
 
 fn rows_words(rows: Rows) -> Arg {
     Arg::Words([rows.outer, rows.axis, rows.inner].map(|n| n as u64).to_vec())
@@ -17,8 +22,10 @@ pub(crate) fn gather(spec: &Spec<'_>) -> Made {
     let rows = Rows::at(&dims, spec.axis(spec.int("axis")?, dims.len())?);
     let picks = count(&spec.dims(1)?);
     let kernel = format!("gather_{}_{}", width(spec.element(0)?)?, number(spec.element(1)?)?);
-    let args = vec![rows_words(rows), picks.into(), operand(0).into(), operand(1).into(), result(0).into()];
-    let mut recipe = Recipe::default();
+    let [step, command] = noting();
+    let tensors = [operand(0), operand(1), result(0)].map(Arg::from);
+    let args = [rows_words(rows), picks.into(), step, command].into_iter().chain(tensors).collect();
+    let mut recipe = indexing(vec![rows.axis]);
     recipe.each(kernel, rows.outer * picks * rows.inner, args);
     Ok(recipe)
 }
@@ -26,15 +33,18 @@ pub(crate) fn gather(spec: &Spec<'_>) -> Made {
 pub(crate) fn gather_elements(spec: &Spec<'_>) -> Made {
     let plan = IndexedElements::new(spec, &spec.dims(0)?, 1)?;
     let kernel = format!("gather_elements_{}_{}", width(spec.element(0)?)?, number(spec.element(1)?)?);
+    let [step, command] = noting();
     let args = vec![
         Arg::Words(spread_forward(&plan.dims, std::slice::from_ref(&plan.strides))?),
         plan.axis.0.into(),
         plan.axis.1.into(),
+        step,
+        command,
         operand(0).into(),
         operand(1).into(),
         result(0).into(),
     ];
-    let mut recipe = Recipe::default();
+    let mut recipe = indexing(vec![plan.axis.0]);
     recipe.each(kernel, count(&plan.dims), args);
     Ok(recipe)
 }
@@ -69,8 +79,10 @@ pub(crate) fn gather_nd(spec: &Spec<'_>) -> Made {
     let plan = Tuples::new(&spec.dims(0)?, &spec.dims(1)?, batch_dims(spec)?)?;
     let n = tuples(&spec.dims(1)?);
     let kernel = format!("gather_nd_{}_{}", width(spec.element(0)?)?, number(spec.element(1)?)?);
-    let args = vec![tuples_words(&plan)?, n.into(), operand(0).into(), operand(1).into(), result(0).into()];
-    let mut recipe = Recipe::default();
+    let [step, command] = noting();
+    let tensors = [operand(0), operand(1), result(0)].map(Arg::from);
+    let args = [tuples_words(&plan)?, n.into(), step, command].into_iter().chain(tensors).collect();
+    let mut recipe = indexing(plan.extents());
     recipe.each(kernel, n * plan.inner, args);
     Ok(recipe)
 }
@@ -124,11 +136,12 @@ pub(crate) fn gather_grad(spec: &Spec<'_>) -> Made {
     let rows = Rows::at(&dims, spec.axis(spec.int("axis")?, dims.len())?);
     let picks = count(&spec.dims(1)?);
     let index = number(spec.element(1)?)?;
-    let mut recipe = Recipe::default();
+    let mut recipe = indexing(vec![rows.axis]);
     recipe.zeros(count(&dims), result(0));
     let updates = rows.outer * picks;
     apply(&mut recipe, "add_f32", [updates, rows.inner], 2, |recipe, places| {
-        let args = vec![rows_words(rows), picks.into(), operand(1).into(), places.into()];
+        let [step, command] = noting();
+        let args = vec![rows_words(rows), picks.into(), step, command, operand(1).into(), places.into()];
         recipe.each(format!("row_places_{index}"), updates, args);
     });
     Ok(recipe)
@@ -139,7 +152,8 @@ fn by_tuples(spec: &Spec<'_>, recipe: &mut Recipe, plan: &Tuples, reduction: &st
     let updates = tuples(&spec.dims(1)?);
     let (index, words) = (number(spec.element(1)?)?, tuples_words(plan)?);
     apply(recipe, reduction, [updates, plan.inner], 2, |recipe, places| {
-        let args = vec![words, updates.into(), operand(1).into(), places.into()];
+        let [step, command] = noting();
+        let args = vec![words, updates.into(), step, command, operand(1).into(), places.into()];
         recipe.each(format!("tuple_places_{index}"), updates, args);
     });
     Ok(())
@@ -148,7 +162,7 @@ fn by_tuples(spec: &Spec<'_>, recipe: &mut Recipe, plan: &Tuples, reduction: &st
 pub(crate) fn gather_nd_grad(spec: &Spec<'_>) -> Made {
     let dims = spec.result_dims(0)?;
     let plan = Tuples::new(&dims, &spec.dims(1)?, batch_dims(spec)?)?;
-    let mut recipe = Recipe::default();
+    let mut recipe = indexing(plan.extents());
     recipe.zeros(count(&dims), result(0));
     by_tuples(spec, &mut recipe, &plan, "add_f32")?;
     Ok(recipe)
@@ -156,7 +170,7 @@ pub(crate) fn gather_nd_grad(spec: &Spec<'_>) -> Made {
 
 pub(crate) fn scatter_nd(spec: &Spec<'_>) -> Made {
     let plan = Tuples::new(&spec.dims(0)?, &spec.dims(1)?, 0)?;
-    let mut recipe = Recipe::default();
+    let mut recipe = indexing(plan.extents());
     recipe.copy(bytes(spec, 0)?, operand(0), result(0));
     by_tuples(spec, &mut recipe, &plan, &reduction(spec)?)?;
     Ok(recipe)
@@ -185,7 +199,10 @@ fn lines(
     let head = [plan.dims[axis], own[axis], plan.axis.0, plan.axis.1];
     let mut words: Vec<u64> = head.map(|n| n as u64).to_vec();
     words.extend(spread_forward(&of, &[others(&own), others(&plan.strides)])?);
-    let args = vec![Arg::Words(words), operand(indices).into(), operand(updates).into(), result(0).into()];
+    recipe.range = Some(ValueRange::Indices(vec![plan.axis.0]));
+    let [step, command] = noting();
+    let tensors = [operand(indices), operand(updates), result(0)].map(Arg::from);
+    let args = [Arg::Words(words), step, command].into_iter().chain(tensors).collect();
     recipe.each(format!("scatter_{reduction}_{}", number(spec.element(indices)?)?), n, args);
     Ok(())
 }

@@ -6,7 +6,12 @@ use lmsc_kernels::spec::{Spec, SpecError};
 
 use super::normalize::{rows_softmax, rows_words};
 use super::{Made, sums};
-use crate::recipe::{Address, Arg, NOWHERE, Recipe, operand, result};
+use crate::recipe::{Address, Arg, NOWHERE, Recipe, ValueRange, noting, operand, result};
+
+/// A recipe without calls, for labels of the classes.
+fn labelled(loss: &Loss) -> Recipe {
+    Recipe { range: Some(ValueRange::Labels(loss.classes)), ..Recipe::default() }
+}
 
 fn rows(loss: &Loss) -> Rows {
     Rows { outer: loss.batch, axis: loss.classes, inner: loss.positions }
@@ -44,9 +49,12 @@ fn summed(
 ) -> Result<(), SpecError> {
     let (slices, length) = sums::slices(loss.batch * loss.positions);
     let parts = recipe.room::<[f64; 2]>(slices);
+    let [step, command] = noting();
     let args = vec![
         words(loss),
         length.into(),
+        step,
+        command,
         log.into(),
         operand(loss.labels).into(),
         weights(loss).into(),
@@ -63,15 +71,16 @@ fn total(recipe: &mut Recipe, loss: &Loss, log: Address) -> Result<(), SpecError
     if loss.total != Total::Each {
         return summed(recipe, loss, log, result(0), NOWHERE);
     }
-    let args =
-        vec![words(loss), log.into(), operand(loss.labels).into(), weights(loss).into(), result(0).into()];
+    let [step, command] = noting();
+    let tensors = [log, operand(loss.labels), weights(loss), result(0)].map(Arg::from);
+    let args = [words(loss), step, command].into_iter().chain(tensors).collect();
     recipe.each(format!("loss_each_{}", index(loss)), loss.batch * loss.positions, args);
     Ok(())
 }
 
 pub(crate) fn cross_entropy(spec: &Spec<'_>) -> Made {
     let loss = Loss::new(spec, 0)?;
-    let mut recipe = Recipe::default();
+    let mut recipe = labelled(&loss);
     let n = loss.batch * loss.classes * loss.positions;
     let log = if spec.wants(1) { result(1) } else { recipe.room::<f32>(n) };
     rows_softmax(&mut recipe, rows(&loss), true, operand(0), log);
@@ -82,21 +91,25 @@ pub(crate) fn cross_entropy(spec: &Spec<'_>) -> Made {
 }
 
 pub(crate) fn negative_log_likelihood(spec: &Spec<'_>) -> Made {
-    let mut recipe = Recipe::default();
-    total(&mut recipe, &Loss::new(spec, 0)?, operand(0))?;
+    let loss = Loss::new(spec, 0)?;
+    let mut recipe = labelled(&loss);
+    total(&mut recipe, &loss, operand(0))?;
     Ok(recipe)
 }
 
 pub(crate) fn cross_entropy_grad(spec: &Spec<'_>) -> Made {
     let loss = Loss::new(spec, 1)?;
-    let mut recipe = Recipe::default();
+    let mut recipe = labelled(&loss);
     let weight = recipe.room::<f64>(1);
     let (labels, of_classes) = (operand(loss.labels), weights(&loss));
     if loss.total == Total::Mean {
         summed(&mut recipe, &loss, NOWHERE, NOWHERE, weight)?;
     }
+    let [step, command] = noting();
     let args = vec![
         words(&loss),
+        step,
+        command,
         operand(0).into(),
         operand(1).into(),
         labels.into(),

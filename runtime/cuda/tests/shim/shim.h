@@ -83,6 +83,30 @@ T atomicAdd(T* at, T value) {
     shim::unlock();
     return before;
 }
+template <class T>
+T atomicCAS(T* at, T expected, T value) {
+    shim::lock();
+    T before = *at;
+    if (before == expected) *at = value;
+    shim::unlock();
+    return before;
+}
+template <class T>
+T atomicOr(T* at, T value) {
+    shim::lock();
+    T before = *at;
+    *at = before | value;
+    shim::unlock();
+    return before;
+}
+template <class T>
+T atomicMax(T* at, T value) {
+    shim::lock();
+    T before = *at;
+    if (before < value) *at = value;
+    shim::unlock();
+    return before;
+}
 inline float __int_as_float(int bits) {
     float value;
     memcpy(&value, &bits, sizeof value);

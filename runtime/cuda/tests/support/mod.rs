@@ -75,12 +75,12 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }
 
-/// Bytes that begin at a multiple of 64.
+/// Bytes that begin at a multiple of 64, between others.
 struct Aligned(Vec<u8>, usize, usize);
 
 impl Aligned {
     fn new(bytes: &[u8]) -> Aligned {
-        let mut room = vec![0xff; bytes.len() + 63];
+        let mut room = vec![0xff; bytes.len() + 2 * 63];
         let start = room.as_ptr().align_offset(64);
         room[start..start + bytes.len()].copy_from_slice(bytes);
         Aligned(room, start, bytes.len())
@@ -92,6 +92,12 @@ impl Aligned {
 
     fn get_mut(&mut self) -> &mut [u8] {
         &mut self.0[self.1..][..self.2]
+    }
+
+    /// Whether the bytes around are as they were.
+    fn is_alone(&self) -> bool {
+        let (before, rest) = self.0.split_at(self.1);
+        before.iter().chain(&rest[self.2..]).all(|&byte| byte == 0xff)
     }
 }
 
@@ -234,18 +240,20 @@ fn execute_as_is(
     let step = StepContext { number: step, seed: 0 };
     kernel.run(Io::new(&slices, &mut into, workspace.get_mut()), step);
     let found: Vec<Vec<u8>> = out.iter().map(|a| a.get().to_vec()).collect();
-    agree(&spec, operands, &found, written, step);
-    if written.is_none() && step.number == 0 {
+    let check = kernel.check(&slices);
+    let is_defined = check.is_ok();
+    agree(&spec, operands, (&found, check), written, step);
+    if written.is_none() && step.number == 0 && is_defined {
         cases::keep(&spec, results, op, operands);
     }
     Ok(found)
 }
 
-/// Runs the recipe of a node that the host has computed, and compares.
+/// Runs the recipe of a node that the host has computed, and compares with the results and the answer of the host's check.
 fn agree(
     spec: &Spec<'_>,
     operands: &[Tensor],
-    expected: &[Vec<u8>],
+    (expected, check): (&[Vec<u8>], Result<(), String>),
     written: Option<usize>,
     step: StepContext,
 ) {
@@ -280,7 +288,14 @@ fn agree(
         let (from_bytes, to_bytes): (Vec<&[u8]>, Vec<&[u8]>) =
             (given.iter().map(Aligned::get).collect(), out.iter().map(Aligned::get).collect());
         shim::keep(&recipe, &from_bytes, &to_bytes, step);
-        shim.run(&recipe, &from, &to, step, library);
+        let noted = shim.run(&recipe, &from, &to, step, library).out_of_range();
+        let what = format!("{} {:?}", spec.op, spec.attributes);
+        assert!(out.iter().all(Aligned::is_alone), "{what}: bytes around a result are written");
+        let why = noted.map(|noted| {
+            assert_eq!((noted.step, u64::from(noted.command)), (step.number, shim::COMMAND), "{what}");
+            recipe.range.as_ref().expect("it has a range").refusal(noted.dim, noted.value)
+        });
+        assert_eq!(why, check.clone().err(), "{what}");
         for (index, (expected, found)) in expected.iter().zip(&out).enumerate() {
             let element = match spec.results[index] {
                 Some(lmsc_ir::Type::Tensor(tensor)) => tensor.element,

@@ -15,7 +15,7 @@ use std::sync::{Mutex, OnceLock};
 use half::{bf16, f16};
 use lmsc_cuda::{
     Address, AddressBase, Arg, BLOCK, Call, Convolution, Factor, FloatType, Found, KernelLaunch, Product,
-    Recipe, SCRATCH_ALIGNMENT, SOURCES,
+    Recipe, SCRATCH_ALIGNMENT, SOURCES, StepWords,
 };
 use lmsc_kernels::StepContext;
 
@@ -252,7 +252,7 @@ impl Shim {
     }
 
     /// Runs a recipe on operands and results at these addresses; an omitted one is null. `library` selects the
-    /// fake cuBLAS and cuDNN instead of own kernels.
+    /// fake cuBLAS and cuDNN instead of own kernels. The words of the step as the kernels leave them.
     pub(crate) fn run(
         &self,
         recipe: &Recipe,
@@ -260,14 +260,15 @@ impl Shim {
         results: &[u64],
         step: StepContext,
         library: bool,
-    ) {
+    ) -> StepWords {
         let words = |bytes: usize| bytes.div_ceil(16) * 2;
         // Garbage is no number.
         let mut workspace = vec![[u64::MAX; 2]; words(recipe.workspace().0 as usize) / 2 + 32];
         let mut constants = vec![[0u64; 2]; words(recipe.constants.len()) / 2];
         bytemuck::cast_slice_mut::<_, u8>(&mut constants)[..recipe.constants.len()]
             .copy_from_slice(&recipe.constants);
-        let step = [step.number, step.seed];
+        let mut step = StepWords::new(step);
+        let step_at = step.0.as_mut_ptr() as u64;
         // The workspace has exactly the size that a plan gives.
         let workspace = (workspace.as_mut_ptr() as u64).next_multiple_of(256) + 64;
         let address = |address: &Address| {
@@ -277,7 +278,7 @@ impl Shim {
                 AddressBase::Workspace => workspace,
                 AddressBase::Scratch => recipe.scratch_in(workspace),
                 AddressBase::Constants => constants.as_ptr() as u64,
-                AddressBase::Step => step.as_ptr() as u64,
+                AddressBase::Step => step_at,
                 AddressBase::Nowhere => 0,
             };
             if base == 0 { 0 } else { base + address.offset }
@@ -299,12 +300,17 @@ impl Shim {
                     Arg::Address(one) => vec![address(one)],
                     Arg::Addresses(list) => list.iter().map(address).collect(),
                     Arg::Words(words) => words.clone(),
+                    Arg::Command => vec![COMMAND],
                 };
                 self.call(kernel, *blocks, &args.iter().map(of).collect::<Vec<_>>());
             }
         }
+        step
     }
 }
+
+/// The position of a launch in its stream, as kernels are told here.
+pub(crate) const COMMAND: u64 = 7;
 
 /// Names in [`launched`] of a library's products and convolutions.
 pub(crate) const LIBRARIES: [&str; 4] =
@@ -536,7 +542,7 @@ pub(crate) fn keep(recipe: &Recipe, operands: &[&[u8]], results: &[&[u8]], step:
     let results: Vec<u64> = results.iter().map(|bytes| buffer(bytes)).collect();
     let [rooms, scratch] = [recipe.rooms, recipe.scratch].map(|bytes| buffer(&vec![0xff; bytes.0 as usize]));
     let constants = buffer(&recipe.constants);
-    let step = buffer(&[step.number.to_le_bytes(), step.seed.to_le_bytes()].concat());
+    let step = buffer(&StepWords::new(step).0.map(u64::to_le_bytes).concat());
     let address = |address: &Address| {
         let of = match address.at {
             AddressBase::Operand(i) => operands.get(i).copied().unwrap_or(0),
@@ -554,6 +560,7 @@ pub(crate) fn keep(recipe: &Recipe, operands: &[&[u8]], results: &[&[u8]], step:
             Arg::Address(one) => vec![address(one)],
             Arg::Addresses(list) => list.iter().map(address).collect(),
             Arg::Words(words) => words.iter().map(|&word| (0, word)).collect(),
+            Arg::Command => vec![(0, COMMAND)],
         };
         input.call(&launch.kernel, launch.blocks, &launch.args.iter().map(of).collect::<Vec<_>>());
     }

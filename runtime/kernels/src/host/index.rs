@@ -29,6 +29,11 @@ impl Index for i32 {
     }
 }
 
+/// The message about an index that is out of range.
+pub fn no_index(index: impl Display, extent: usize) -> String {
+    format!("index {index} is out of range for {extent} elements")
+}
+
 /// Whether all indices of an operand are in range: those of each tuple within these extents, in turn.
 fn within<I: Index>(operands: &[&[u8]], operand: usize, extents: &[usize]) -> Result<(), String> {
     let bytes = operands.get(operand).copied().unwrap_or_default();
@@ -38,7 +43,7 @@ fn within<I: Index>(operands: &[&[u8]], operand: usize, extents: &[usize]) -> Re
     for tuple in bytemuck::cast_slice::<u8, I>(bytes).chunks(extents.len()) {
         for (index, &extent) in tuple.iter().zip(extents) {
             if index.place(extent).is_none() {
-                return Err(format!("index {index} is out of range for {extent} elements"));
+                return Err(no_index(index, extent));
             }
         }
     }
@@ -90,7 +95,10 @@ pub(crate) fn gather_grad(spec: &Spec<'_>) -> Made {
             }
         }
     }
-    dispatch!(index spec.element(1)?, I => Ok(Kernel::new(move |io| run::<I>(rows, picks, io))))
+    dispatch!(index spec.element(1)?, I => {
+        let kernel = Kernel::new(move |io| run::<I>(rows, picks, io));
+        Ok(kernel.checked(move |operands| within::<I>(operands, 1, &[rows.axis])))
+    })
 }
 
 /// Maps each element of a tensor of indices to an offset in the tensor that is indexed along an axis.
@@ -159,6 +167,7 @@ pub(crate) fn gather_elements_grad(spec: &Spec<'_>) -> Made {
     let plan = IndexedElements::new(spec, &spec.result_dims(0)?, 2)?;
     spec.expect_dims(0, &plan.dims)?;
     spec.expect_result(0, spec.element(0)?)?;
+    let extent = plan.axis.0;
     dispatch!(index spec.element(2)?, I => Ok(Kernel::new(move |mut io: Io<'_>| {
         let (dy, indices) = (io.get::<f32>(0), io.get::<I>(2));
         let out = io.take::<f32>(0);
@@ -168,7 +177,8 @@ pub(crate) fn gather_elements_grad(spec: &Spec<'_>) -> Made {
                 out[at] += dy;
             }
         }
-    })))
+    })
+    .checked(move |operands| within::<I>(operands, 2, &[extent]))))
 }
 
 /// Combines an element and an update of it.
@@ -268,7 +278,7 @@ impl Tuples {
     }
 
     /// Extents of the dimensions that a tuple indexes.
-    fn extents(&self) -> Vec<usize> {
+    pub fn extents(&self) -> Vec<usize> {
         self.indexed.iter().map(|&(extent, _)| extent).collect()
     }
 
@@ -319,6 +329,7 @@ pub(crate) fn gather_nd_grad(spec: &Spec<'_>) -> Made {
     spec.need(2)?;
     spec.expect_count(2, tuples(spec)? * plan.inner)?;
     spec.expect_result(0, spec.element(2)?)?;
+    let extents = plan.extents();
     dispatch!(index spec.element(1)?, I => Ok(Kernel::new(move |mut io: Io<'_>| {
         let (indices, dy) = (io.get::<I>(1), io.get::<f32>(2));
         let out = io.take::<f32>(0);
@@ -328,7 +339,8 @@ pub(crate) fn gather_nd_grad(spec: &Spec<'_>) -> Made {
                 out[at..].iter_mut().zip(dy).for_each(|(o, d)| *o += d);
             }
         }
-    })))
+    })
+    .checked(move |operands| within::<I>(operands, 1, &extents))))
 }
 
 /// `ScatterND(data, indices, updates)`, one update after the other.

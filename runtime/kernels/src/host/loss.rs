@@ -121,9 +121,7 @@ impl Loss {
         } else {
             bytemuck::cast_slice::<_, i64>(bytes).iter().copied().find(|&l| !is_label(l))
         };
-        wrong.map_or(Ok(()), |label| {
-            Err(format!("label {label} is out of range for {} classes", self.classes))
-        })
+        wrong.map_or(Ok(()), |label| Err(no_class(label, self.classes)))
     }
 
     /// The sum of the weights of the labels that count.
@@ -151,6 +149,11 @@ impl Loss {
         let sum: f64 = (0..self.rows()).map(|row| f64::from(each(row))).sum();
         out[0] = if self.total == Total::Mean { sum / self.weight(of) } else { sum } as f32;
     }
+}
+
+/// The message about a label that is out of range.
+pub fn no_class(label: i64, classes: usize) -> String {
+    format!("label {label} is out of range for {classes} classes")
 }
 
 /// `SoftmaxCrossEntropyLoss(scores, labels, weights) → loss, log-probabilities`.
