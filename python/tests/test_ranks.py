@@ -178,7 +178,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The problems that are planned."""
     found: list[Any] = []
     ask = planning._ask
-    monkeypatch.setattr(planning, "_ask", lambda problem, *rest, **named: (found.append(json.loads(problem.instance()[0])), ask(problem, *rest, **named))[1])
+
+    def noting(problem: Any, *rest: Any, **named: Any) -> Any:
+        found.append(json.loads(problem.instance()[0]))
+        return ask(problem, *rest, **named)
+
+    monkeypatch.setattr(planning, "_ask", noting)
     return found
 
 

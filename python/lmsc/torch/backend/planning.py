@@ -227,9 +227,9 @@ def check(
 def _started_and_awaited(problem: Problem, ask: Callable[..., Any], options: Options) -> tuple[dict[str, Any], list[int]]:
     """The faster of two answers: the second is that of the problem whose waits for collectives come later, within the bytes of the first. Both tell the
     time of a step without a limit, in which they come later."""
-    waits, traced = later_waits(problem), problem.ops
-    if waits is None:
+    if not problem.lanes():
         return ask(problem, options)
+    waits, traced = later_waits(problem), problem.ops
     problem.ops = waits
     unlimited = {"compute_ns": int(problem.unlimited_seconds() * 1e9)}
     if options.budget.endswith("slower"):
@@ -237,6 +237,8 @@ def _started_and_awaited(problem: Problem, ask: Callable[..., Any], options: Opt
         return answer | unlimited, named
     problem.ops = traced
     answer, named = ask(problem, options)
+    if waits == traced:
+        return answer | unlimited, named
     problem.ops = waits
     with contextlib.suppress(Refusal):
         second, second_named = ask(problem, dataclasses.replace(options, budget=f"{answer['budget_bytes']}B"))

@@ -11,11 +11,8 @@ from .problem import Op, Problem, is_collective, is_gather, started_by
 __all__ = ["later_waits"]
 
 
-def later_waits(problem: Problem) -> list[Op] | None:
-    """The operators of the problem, each wait right before the first operator that needs it; None if they stand there already, or collectives have no
-    lane."""
-    if not problem.lanes():
-        return None
+def later_waits(problem: Problem) -> list[Op]:
+    """The operators of the problem, each wait right before the first operator that needs it."""
     found: list[Op] = []
     open_: list[tuple[Op, set[int], bool]] = []  # waits, with the storages that they wait for or hold, and whether for a reduction
     for op in problem.ops:
@@ -33,4 +30,4 @@ def later_waits(problem: Problem) -> list[Op] | None:
                 open_.remove(waiting)
         found.append(op)
     found += (wait for wait, _, _ in open_)
-    return None if found == problem.ops else found
+    return found
