@@ -1,4 +1,4 @@
-"""Prints the peak of training steps of language models, with attention as one operator and as products with a softmax.
+"""Measures the peak of training steps of language models, with attention as products and as one operator, and the loss whole and by chunks.
 
 Models lie on the device `meta`: nothing is computed, and nothing of their size is allocated. Peaks are those that lmsc counts for the
 step as it comes, without a budget, in float32 with AdamW. Needs the package with PyTorch.
@@ -74,13 +74,17 @@ class Language(nn.Module):
         return self.head(self.norm(y))
 
 
+ROWS = (2048, 1024)
+FORMS = (
+    "attention as products", "attention as one operator", *(f"the same after `chunk-loss`, {n} rows" for n in ROWS),
+)  # fmt: skip
 MODELS = {  # batch, rows, words, width, heads, inner width, layers, Llama
     "GPT-2 small, 8 × 1,024": (8, 1024, 50257, 768, 12, 3072, 12, False),
     "Llama, 22 × 2,048, 1 × 4,096": (1, 4096, 32000, 2048, 32, 5632, 22, True),
 }
 
 
-def peak(name: str, attend: Attend) -> int:
+def step(name: str, attend: Attend) -> bytes:
     batch, rows, words, width, heads, inner, count, llama = MODELS[name]
     with torch.device("meta"):
         model = Language(words, rows, width, count, llama, lambda: Layer(width, heads, inner, llama, attend))
@@ -89,19 +93,24 @@ def peak(name: str, attend: Attend) -> int:
     def loss(y: Tensor, target: Tensor) -> Tensor:
         return F.cross_entropy(y.flatten(0, 1), target.flatten())
 
-    step = lmsc.torch.export_step(model, loss, torch.optim.AdamW(model.parameters(), lr=1e-4), (tokens, tokens))
-    return lmsc.compile(step.SerializeToString(), target="h100-sxm").report["before"]["peak"]
+    return lmsc.torch.export_step(model, loss, torch.optim.AdamW(model.parameters(), lr=1e-4), (tokens, tokens)).SerializeToString()
+
+
+def peak(model: bytes, passes: str = "") -> str:
+    model = lmsc.opt(model, passes) if passes else model
+    return f"{lmsc.compile(model, target='h100-sxm').report['before']['peak'] / GIB:.2f}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="parts of names of models")
     names = parser.parse_args().names
-    print("| step | scores as tensors | one operator | |\n|---|---|---|---|")
+    print("| peak, GiB | " + " | ".join(FORMS) + " |\n|---|" + "---|" * len(FORMS))
     for name in MODELS:
         if not names or any(n in name for n in names):
-            before, after = peak(name, whole), peak(name, fused)
-            print(f"| {name} | {before / GIB:.2f} GiB | {after / GIB:.2f} GiB | −{1 - after / before:.0%} |", flush=True)
+            products, operator = step(name, whole), step(name, fused)
+            forms = [(products, ""), (operator, ""), *((operator, f"chunk-loss{{rows={n}}}") for n in ROWS)]
+            print(f"| {name} | " + " | ".join(peak(*form) for form in forms) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ fn distance(a: &[f32], b: &[f32]) -> f64 {
 }
 
 /// The largest distance among the results.
-pub(crate) fn worst(before: &[(String, Vec<f32>)], after: &[(String, Vec<f32>)]) -> (f64, String) {
+fn worst(before: &[(String, Vec<f32>)], after: &[(String, Vec<f32>)]) -> (f64, String) {
     assert!(before.iter().map(|it| &it.0).eq(after.iter().map(|it| &it.0)), "names");
     let each = before.iter().zip(after).map(|((name, a), (_, b))| (distance(a, b), name.clone()));
     each.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default()

@@ -21,7 +21,7 @@
 array([0.875, 0.25 ], dtype=float32)
 """
 
-from ._commands import inspect, plan, sweep, targets
+from ._commands import inspect, opt, plan, sweep, targets
 from ._compile import Compiled, Plan, compile
 from ._lmsc import Error, InputError, InternalError, Refusal, __version__
 from ._session import Session
@@ -37,6 +37,7 @@ __all__ = [
     "__version__",
     "compile",
     "inspect",
+    "opt",
     "plan",
     "sweep",
     "targets",

@@ -1,4 +1,4 @@
-"""The commands `plan`, `sweep`, `inspect` and `targets`, with their results as dictionaries."""
+"""The commands `plan`, `sweep`, `inspect` and `targets`, with their results as dictionaries, and `opt`."""
 
 from __future__ import annotations
 
@@ -98,6 +98,27 @@ def inspect(model: Model, **options: Any) -> dict[str, Any]:
         InputError: The model or an option is at fault.
     """
     return _json("inspect", model, options)
+
+
+def opt(model: Model, passes: str, **options: Any) -> bytes:
+    """The bytes of an ONNX model after passes, as `lmsc opt MODEL -p PASSES -o FILE` writes it.
+
+    `passes` are names with commas between them, and options in braces: `"fuse-attention,chunk-loss{rows=512}"`. Where a model has its
+    weights in files beside it, the bytes belong into the same folder.
+
+    Raises:
+        InputError: The model, a pass or an option is at fault.
+    """
+    with _path(model) as path:
+        # Beside the model, where the files with its weights are.
+        handle, name = tempfile.mkstemp(suffix=".onnx", dir=os.path.dirname(path) or ".")
+        os.close(handle)
+        written = Path(name)
+        try:
+            _lmsc.output_of(["opt", path, f"-p{passes}", f"--output={written}", *_words(options)])
+            return written.read_bytes()
+        finally:
+            written.unlink(missing_ok=True)
 
 
 def targets() -> dict[str, dict[str, Any]]:

@@ -13,8 +13,8 @@ from typing import Any
 
 import lmsc
 import numpy as np
+import onnx
 import pytest
-
 from onnx import TensorProto, helper
 
 STEP = b"""
@@ -297,3 +297,13 @@ def test_commands_as_dictionaries() -> None:
         lmsc.inspect(model)
     with pytest.raises(lmsc.InputError, match="--nothing"):
         lmsc.plan(model, budget="1x", nothing=3)
+
+
+def test_passes_run_on_a_model() -> None:
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "xy"]
+    nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Exp", ["x"], ["unused"])]
+    opsets = [helper.make_opsetid("", 17)]
+    model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:]), opset_imports=opsets)
+    assert [node.op_type for node in onnx.load_from_string(lmsc.opt(model, "remove-dead-nodes")).graph.node] == ["Relu"]
+    with pytest.raises(lmsc.InputError, match="there is no pass `nothing`"):
+        lmsc.opt(model, "nothing")

@@ -262,6 +262,17 @@ impl Rows<'_> {
                 let own = self.unreduced(&reduced, keeps, rank, axis).ok_or(NoCut::Rows)?;
                 Ok(one(vec![Some(own)]))
             }
+            _ => self.rearranged(node, axis),
+        }
+    }
+
+    /// The same for operators that move elements, multiply matrices or compute a loss.
+    fn rearranged(&self, node: &Node, axis: usize) -> Result<Cut, NoCut> {
+        let one = |operands: Vec<Axis>| Cut { operands, results: vec![Some(axis)], ..Cut::default() };
+        let is = |condition: bool, cut: Cut| if condition { Ok(cut) } else { Err(NoCut::Rows) };
+        let rank = self.operand_dims(node, 0).len();
+        let (domain, name) = node.op.key();
+        match (domain, name) {
             (ONNX, "Transpose") => {
                 let own = match node.attribute("perm") {
                     Some(Attr::Ints(order)) => order.get(axis).and_then(|&own| index(own, rank)),

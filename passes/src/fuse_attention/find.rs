@@ -234,8 +234,7 @@ impl<'g> Finder<'g> {
     fn origin(&self, side: Side) -> (Origin, bool) {
         let (mut value, mut is_turned) = (side.value, side.is_turned);
         // Reshapes of the leading axes and turns, then any transpositions.
-        loop {
-            let Some(producer) = self.graph.producer(value) else { break };
+        while let Some(producer) = self.graph.producer(value) {
             if let Some(from) = self.renamed(producer) {
                 value = from;
             } else if let Some(from) = self.turned(producer) {
@@ -599,8 +598,8 @@ impl<'g> Finder<'g> {
             let is = keeps && rank >= 2 && self.dims(value) == expected;
             is.then_some((id, of))
         };
-        match rest {
-            &[id] if key(id) == (MS, "SoftmaxGrad_13") => {
+        match *rest {
+            [id] if key(id) == (MS, "SoftmaxGrad_13") => {
                 let node = self.graph.node(id);
                 nodes.insert(id);
                 let slope = self.operand(id, 0)?;
@@ -608,7 +607,7 @@ impl<'g> Finder<'g> {
                     .then_some((slope, self.result(id)?))
             }
             // P ∘ dP, and P ∘ (sum of its rows), which is subtracted from it.
-            &[first, second] if key(first) == (ONNX, "Mul") && key(second) == (ONNX, "Mul") => {
+            [first, second] if key(first) == (ONNX, "Mul") && key(second) == (ONNX, "Mul") => {
                 [(first, second), (second, first)].into_iter().find_map(|(each, mean)| {
                     let (slope, product) = (other(each, is_weights)?, self.result(each)?);
                     let (sums, shared) = (other(mean, is_weights)?, self.result(mean)?);
