@@ -172,6 +172,63 @@ impl Form<'_> {
             }
         }
     }
+
+    /// The scores with a mask of this kind: none, added, causal, or of truth values, which are the second result, with whether they keep scores and a zero.
+    fn masked(
+        &mut self,
+        mut scores: String,
+        mask_kind: usize,
+        [rows, keys]: [usize; 2],
+        ty: &str,
+    ) -> (String, Option<(String, bool, String)>) {
+        let seen = |i: usize, j: usize| j <= i;
+        let hidden = format!("{:?}", if self.flip() { f32::MIN } else { -1e30 });
+        let mut truth = None;
+        match mask_kind {
+            0 => {}
+            1 => scores = self.node(ty, &format!("Add({scores}, padding)")),
+            2 => {
+                let all = (0..rows * keys).map(|at| if seen(at / keys, at % keys) { 0.0 } else { f32::MIN });
+                let name = self.name();
+                self.constants.push(format!("float[1,1,{rows},{keys}] {name} = {{{}}}", list(all)));
+                scores = self.node(ty, &format!("Add({name}, {scores})"));
+            }
+            _ => {
+                // Causal, of any keys of which one counts in each row, or all keys but one.
+                let column = self.pick(keys);
+                let counts = |at: usize| match mask_kind {
+                    3 | 4 => seen(at / keys, at % keys),
+                    5 => at % keys == column || (at * 7).is_multiple_of(3),
+                    _ => at % keys != column,
+                };
+                let is_kept = self.flip();
+                let all: Vec<&str> =
+                    (0..rows * keys).map(|at| if counts(at) == is_kept { "1" } else { "0" }).collect();
+                let name = self.name();
+                self.constants.push(format!("bool[1,1,{rows},{keys}] {name} = {{{}}}", all.join(", ")));
+                let fill = self.name();
+                self.constants.push(format!("float[] {fill} = {{{hidden}}}"));
+                let zero = self.scalar(0.0);
+                let call = |x: &str, fill: &str| {
+                    if is_kept {
+                        format!("Where({name}, {x}, {fill})")
+                    } else {
+                        format!("Where({name}, {fill}, {x})")
+                    }
+                };
+                scores = self.node(ty, &call(&scores, &fill));
+                truth = Some((name.clone(), is_kept, zero));
+                if mask_kind == 4 {
+                    let all = (0..rows * keys)
+                        .map(|at| if at % keys == 0 { 0.0 } else { at as f32 * 0.125 - 0.25 });
+                    let name = self.name();
+                    self.constants.push(format!("float[{rows},{keys}] {name} = {{{}}}", list(all)));
+                    scores = self.node(ty, &format!("Add({scores}, {name})"));
+                }
+            }
+        }
+        (scores, truth)
+    }
 }
 
 /// A step of one attention with its gradients.
@@ -207,52 +264,7 @@ fn step(rng: &mut Rng) -> Graph {
     if place == 0 {
         scores = f.scaled(&scores, &ty, scale);
     }
-    let seen = |i: usize, j: usize| j <= i;
-    let hidden = format!("{:?}", if f.flip() { f32::MIN } else { -1e30 });
-    let mut truth = None;
-    match mask_kind {
-        0 => {}
-        1 => scores = f.node(&ty, &format!("Add({scores}, padding)")),
-        2 => {
-            let all = (0..rows * keys).map(|at| if seen(at / keys, at % keys) { 0.0 } else { f32::MIN });
-            let name = f.name();
-            f.constants.push(format!("float[1,1,{rows},{keys}] {name} = {{{}}}", list(all)));
-            scores = f.node(&ty, &format!("Add({name}, {scores})"));
-        }
-        _ => {
-            // Causal, of any keys of which one counts in each row, or all keys but one.
-            let column = f.pick(keys);
-            let counts = |at: usize| match mask_kind {
-                3 | 4 => seen(at / keys, at % keys),
-                5 => at % keys == column || (at * 7) % 3 == 0,
-                _ => at % keys != column,
-            };
-            let is_kept = f.flip();
-            let all: Vec<&str> =
-                (0..rows * keys).map(|at| if counts(at) == is_kept { "1" } else { "0" }).collect();
-            let name = f.name();
-            f.constants.push(format!("bool[1,1,{rows},{keys}] {name} = {{{}}}", all.join(", ")));
-            let fill = f.name();
-            f.constants.push(format!("float[] {fill} = {{{hidden}}}"));
-            let zero = f.scalar(0.0);
-            let call = |x: &str, fill: &str| {
-                if is_kept {
-                    format!("Where({name}, {x}, {fill})")
-                } else {
-                    format!("Where({name}, {fill}, {x})")
-                }
-            };
-            scores = f.node(&ty, &call(&scores, &fill));
-            truth = Some((name.clone(), is_kept, zero));
-            if mask_kind == 4 {
-                let all =
-                    (0..rows * keys).map(|at| if at % keys == 0 { 0.0 } else { at as f32 * 0.125 - 0.25 });
-                let name = f.name();
-                f.constants.push(format!("float[{rows},{keys}] {name} = {{{}}}", list(all)));
-                scores = f.node(&ty, &format!("Add({scores}, {name})"));
-            }
-        }
-    }
+    let (scores, truth) = f.masked(scores, mask_kind, [rows, keys], &ty);
     let weights = f.node(&ty, &format!("Softmax<axis = -1>({scores})"));
     let y = f.product((&weights, false), ("v", false), [rows, keys, value_width]);
     let mut outputs = vec![format!("{} {y}", f.ty([rows, value_width], false))];

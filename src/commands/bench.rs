@@ -196,7 +196,7 @@ fn foreign(line: &str) -> Result<Contestant, Error> {
             .with_help("give a command such as 'python3 mine.py {} {memory} {out}'"));
     }
     let before = line.split(['{', '<', '>']).next().unwrap_or_default();
-    let program = before.split_whitespace().filter(|word| !word.starts_with('-')).last();
+    let program = before.split_whitespace().rfind(|word| !word.starts_with('-'));
     let name = program.and_then(|word| Path::new(word).file_stem()?.to_str()).unwrap_or("command");
     Ok(Contestant { name: name.to_owned(), kind: Kind::Foreign(line.to_owned()) })
 }
