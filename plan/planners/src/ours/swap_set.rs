@@ -567,9 +567,7 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use lmsc_ir::Phase::{Backward, Forward};
     use lmsc_schedule::check;
-    use lmsc_testing::small::{op, problem, produced};
     use lmsc_testing::{Rng, Source, random};
 
     use super::*;
