@@ -58,6 +58,7 @@ GALLERY = [
 # files that are written first.
 TINY = STEP.format("tiny_mlp") + " --dim batch=8"
 ANSWERS = {
+    "bench": "bench testdata/instances/dag_vgg16_224_b64.json --compare lru,swap-only --budget 0.8x",
     "check": "check {plan} " + TINY,
     "compare": "compare " + TINY,
     "compile": TINY + " --budget 0.9x --run --steps 1",
