@@ -32,6 +32,12 @@ fn chunked(graph: &Graph, rows: usize) -> Option<(Graph, Vec<String>)> {
 
 /// The float outputs and variables after a step on numbers that depend on names alone. Labels are below `classes`.
 pub(crate) fn run(graph: &Graph, classes: usize) -> Vec<(String, Vec<f32>)> {
+    run_beside(graph, classes, 0)
+}
+
+/// The same on numbers that differ in their last bits, in another way for each `beside` but 0.
+fn run_beside(graph: &Graph, classes: usize, beside: u64) -> Vec<(String, Vec<f32>)> {
+    let mut bits = Rng::new(beside);
     let mut interpreter = Interpreter::new(graph.clone()).unwrap_or_else(|e| panic!("{e}"));
     let element = |interpreter: &Interpreter, value: ValueId| {
         interpreter.graph.value(value).ty.as_tensor().map(|tensor| tensor.element)
@@ -41,8 +47,11 @@ pub(crate) fn run(graph: &Graph, classes: usize) -> Vec<(String, Vec<f32>)> {
         let mut rng = Rng::new(name.bytes().fold(7, |h, b| h.wrapping_mul(31) ^ u64::from(b)));
         match element(&interpreter, value) {
             Some(ElementType::Float) => {
-                let mut number =
-                    || ((rng.below(1 << 12) as f32 / (1 << 12) as f32) * 0.75 + 0.125).to_le_bytes();
+                let mut number = || {
+                    let number = (rng.below(1 << 12) as f32 / (1 << 12) as f32) * 0.75 + 0.125;
+                    let last = if beside > 0 { bits.below(5) as u32 } else { 0 };
+                    f32::from_bits(number.to_bits() + last).to_le_bytes()
+                };
                 interpreter.value_mut(value).as_chunks_mut().0.iter_mut().for_each(|bytes| *bytes = number());
             }
             Some(ElementType::Int64) => {
@@ -87,6 +96,8 @@ fn worst(before: &[(String, Vec<f32>)], after: &[(String, Vec<f32>)]) -> (f64, S
 fn random_steps_compute_the_same() {
     let count = if std::env::var_os("LMSC_THOROUGH").is_some() { 2000 } else { 150 };
     let (mut cut, mut most, mut whole) = (0, (0.0, String::new()), 0);
+    // Steps whose terms cancel: rounding is all that is left, and the last bits of inputs change as much.
+    let mut sensitive = 0;
     for seed in 0..count {
         let mut rng = Rng::new(seed);
         let size = Size { nodes: 10 + (seed % 50) as usize, tensor_bytes: 1 << 14 };
@@ -97,14 +108,29 @@ fn random_steps_compute_the_same() {
             continue;
         };
         cut += 1;
-        let error = worst(&run(&graph, 2), &run(&after, 2));
-        if error.0 > most.0 {
+        let (before, chunks) = (run(&graph, 2), run(&after, 2));
+        let error = worst(&before, &chunks);
+        if error.0 >= 1e-4 {
+            sensitive += 1;
+            let beside: Vec<_> = (1..=4).map(|beside| run_beside(&graph, 2, beside)).collect();
+            for (at, ((name, a), (_, b))) in before.iter().zip(&chunks).enumerate() {
+                let own = beside.iter().map(|other| distance(a, &other[at].1)).fold(0.0, f64::max);
+                let off = distance(a, b);
+                assert!(
+                    off < 1e-4 + 8.0 * own,
+                    "seed {seed}, {rows} rows: {name} is off by {off}, {own} by itself"
+                );
+            }
+        } else if error.0 > most.0 {
             most = (error.0, format!("seed {seed}, {rows} rows: {}", error.1));
         }
     }
-    report(&format!("{cut} steps in chunks, {whole} whole; off by at most {:.1e}, {}", most.0, most.1));
+    report(&format!(
+        "{cut} steps in chunks, {whole} whole; {sensitive} sensitive to rounding, the others off by at most {:.1e}, {}",
+        most.0, most.1
+    ));
     assert!(cut > 30, "{cut} steps have chunks");
-    assert!(most.0 < 1e-4, "{most:?}");
+    assert!(sensitive * 50 <= cut, "{sensitive} of {cut} steps are sensitive to rounding");
 }
 
 /// Training graphs with a recording.

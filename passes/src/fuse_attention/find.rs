@@ -638,9 +638,16 @@ impl<'g> Finder<'g> {
             && self.operand(id, zero).is_some_and(|it| self.known.number(it) == Some(0.0))
     }
 
-    /// Whether nothing else reads the values that go, and no node that goes has an effect.
+    /// Whether the operators read and others read no values that go, and no node that goes has an effect.
     fn check(&self, found: &Found) -> Result<(), Left> {
         let backward = found.backward.as_ref();
+        let slopes = backward.into_iter().flat_map(|backward| &backward.readers).map(|(_, slope)| *slope);
+        let sides = [found.q, found.k, found.v].into_iter().chain(slopes);
+        let mask = found.mask.added.iter().copied().chain(found.mask.counts.map(|(counts, _)| counts));
+        let goes = |value| self.graph.producer(value).is_some_and(|id| found.nodes.contains(&id));
+        if sides.map(|side| side.value).chain(mask).any(goes) {
+            return Err(Left::Form);
+        }
         let gradients = backward.into_iter().flat_map(|b| [b.dq, b.dk, b.dv]).flatten();
         let kept: Vec<ValueId> = gradients.chain([found.y]).map(|made| made.result.value).collect();
         for &id in &found.nodes {
