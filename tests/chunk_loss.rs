@@ -19,7 +19,7 @@ fn report(line: &str) {
     }
 }
 
-/// The graph with chunks of at most so many rows, and the remarks; without chunks if nothing was changed.
+/// The graph whose chunks have at most `rows` rows, and the remarks of the pass; none if it changed nothing.
 fn chunked(graph: &Graph, rows: usize) -> Option<(Graph, Vec<String>)> {
     let mut after = graph.clone();
     let ran = Pipeline::parse(&format!("chunk-loss{{rows={rows}}}"))

@@ -355,7 +355,7 @@ fn mutated(graph: &Graph, rng: &mut Rng) -> Option<Graph> {
         .map(|(value, _)| value)
         .collect();
     let new = *others.get(rng.below(others.len().max(1)))?;
-    // Numbers that hide keys are up to 3.4e38: elsewhere, what rounding leaves of a difference would be as large.
+    // A number that hides keys is as large as 3.4e38. Anywhere else, it would multiply the rounding error of a difference.
     let is_where = |id: NodeId| graph.node(id).op.name() == "Where";
     let hides = |&id: &NodeId| is_where(id) && graph.node(id).operands[1..].contains(&Some(new));
     let is_scalar = graph.value(new).ty.as_tensor().is_some_and(|ty| ty.dims.is_empty());

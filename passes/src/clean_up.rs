@@ -18,6 +18,18 @@ pub(crate) fn not_planned(pass: &str, graph: &Graph) -> Result<(), PassError> {
     Err(PassError::Call(message.into()))
 }
 
+/// Refuses a graph whose standard operators are older than this version, for a pass that writes newer ones.
+pub(crate) fn not_older(pass: &str, graph: &Graph, least: i64) -> Result<(), PassError> {
+    let version = graph.opsets.get("").copied().unwrap_or_default();
+    if version >= least {
+        return Ok(());
+    }
+    let message = format!(
+        "{pass} writes operators of version {least} and later, and the graph's are of version {version}"
+    );
+    Err(PassError::Call(message.into()))
+}
+
 /// Whether the node has no effect but its results, which depend only on its operands and attributes.
 ///
 /// False for a random node: on a runtime with one generator for all random nodes, removing one changes the numbers

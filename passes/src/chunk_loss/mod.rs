@@ -12,7 +12,7 @@ use lmsc_ir::{
     words,
 };
 
-use crate::clean_up::{captured, is_function, not_planned};
+use crate::clean_up::{captured, is_function, not_older, not_planned};
 use crate::fold_constants::order_readers;
 use crate::{CallOption, Outcome, Pass, PassCx, PassError, PassKind};
 use rows::{Axis, Cut, NoCut, Rows, is_loss, is_loss_gradient};
@@ -49,12 +49,7 @@ impl Pass for ChunkLoss {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
-        let version = graph.opsets.get("").copied().unwrap_or_default();
-        if version < OPSET {
-            return Err(PassError::Call(format!(
-                "chunk-loss writes operators of version {OPSET} and later, and the graph's are of version {version}"
-            ).into()));
-        }
+        not_older(self.name(), graph, OPSET)?;
         let most = cx.count(&ROWS);
         if most == 0 {
             return Err(PassError::Call("chunk-loss{rows=0}: a chunk has at least one row".into()));

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use builder::{Builder, Constants};
 use lmsc_ir::{Graph, NodeId, Op, Phase, StorageId, Storages, Update, ValueId, reaches, words};
 
-use crate::clean_up::not_planned;
+use crate::clean_up::{not_older, not_planned};
 use crate::{CallOption, Outcome, Pass, PassCx, PassError, PassKind};
 
 /// Expansions pass the axes of reductions as an operand, which ONNX's operators take since this version.
@@ -49,12 +49,7 @@ impl Pass for ExpandTrainingOps {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
-        let version = graph.opsets.get("").copied().unwrap_or_default();
-        if version < OPSET {
-            return Err(PassError::Call(format!(
-                "expand-training-ops writes operators of version {OPSET} and later, and the graph's are of version {version}"
-            ).into()));
-        }
+        not_older(self.name(), graph, OPSET)?;
         not_planned(self.name(), graph)?;
         let captured: BTreeSet<ValueId> =
             graph.order().iter().flat_map(|&id| &graph.node(id).captures).copied().collect();

@@ -488,7 +488,7 @@ impl<'g> Finder<'g> {
     }
 
     /// The gradients, from the nodes that read weights besides the products with values and with the result's gradient.
-    #[allow(clippy::too_many_arguments, reason = "the parts of one attention")]
+    #[expect(clippy::too_many_arguments, reason = "the parts of one attention")]
     fn backward(
         &mut self,
         weights: &[Side],

@@ -12,7 +12,7 @@ use lmsc_ir::{
     words,
 };
 
-use crate::clean_up::{captured, is_function, not_planned};
+use crate::clean_up::{captured, is_function, not_older, not_planned};
 use crate::{Outcome, Pass, PassCx, PassError, PassKind};
 use find::{Finder, Found, Left, Made, Side};
 
@@ -41,12 +41,7 @@ impl Pass for FuseAttention {
     }
 
     fn run(&self, graph: &mut Graph, _cx: &PassCx) -> Result<Outcome, PassError> {
-        let version = graph.opsets.get("").copied().unwrap_or_default();
-        if version < OPSET {
-            return Err(PassError::Call(format!(
-                "fuse-attention knows operators of version {OPSET} and later, and the graph's are of version {version}"
-            ).into()));
-        }
+        not_older(self.name(), graph, OPSET)?;
         not_planned(self.name(), graph)?;
         let mut finder = Finder::of(graph);
         let (mut all, mut taken, mut left) = (Vec::new(), BTreeSet::new(), BTreeMap::<Left, usize>::new());

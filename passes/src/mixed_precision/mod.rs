@@ -12,7 +12,7 @@ use lmsc_ir::{
     ValueId, ops, words,
 };
 
-use crate::clean_up::{captured, not_planned};
+use crate::clean_up::{captured, not_older, not_planned};
 use crate::{Outcome, Pass, PassCx, PassError, PassKind};
 use roles::{Role, Row, row};
 
@@ -46,12 +46,7 @@ impl Pass for MixedPrecision {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
-        let version = graph.opsets.get("").copied().unwrap_or_default();
-        if version < OPSET {
-            return Err(PassError::Call(format!(
-                "mixed-precision writes operators of version {OPSET} and later, and the graph's are of version {version}"
-            ).into()));
-        }
+        not_older(self.name(), graph, OPSET)?;
         not_planned(self.name(), graph)?;
         let mut narrowing = Narrowing::new(graph, cx);
         for id in narrowing.graph.order().to_vec() {

@@ -1,5 +1,5 @@
-// Gathering and scattering by indices that are data. What comes to one place comes in order: sums need no atomics. An index
-// that is out of range is noted, and nothing is read or written for it.
+// Gathering and scattering by indices that are data. Updates of one element are applied in their order, so sums need no atomics.
+// An index that is out of range is noted, and nothing is read or written for it.
 
 struct Rows {
     i64 outer, axis, inner;
