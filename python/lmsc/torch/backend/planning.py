@@ -48,6 +48,8 @@ class Options:
     effort: int = 20
     #: The compiler that runs the written graphs.
     inner: str = "eager"
+    #: Optimizers whose state rests on the host between their steps.
+    optimizer: tuple[torch.optim.Optimizer, ...] = ()
     #: Of a graph with collectives, how many seconds a process waits for the others to compile it, too.
     wait: float = 20
 
@@ -70,7 +72,11 @@ class Options:
         wait = given.get("wait", 20)
         if not isinstance(wait, (int, float)) or isinstance(wait, bool) or not 0 < wait <= 86_400:
             raise InputError(f"option wait={wait!r}: a number of seconds, at most a day")
-        return cls(**{**given, "budget": str(given["budget"])})
+        optimizers = given.get("optimizer") or ()
+        optimizers = tuple(optimizers) if isinstance(optimizers, (list, tuple)) else (optimizers,)
+        if not all(isinstance(one, torch.optim.Optimizer) for one in optimizers):
+            raise InputError("option optimizer: an optimizer of PyTorch, or a list of them")
+        return cls(**{**given, "budget": str(given["budget"]), "optimizer": optimizers})
 
     @property
     def of_the_machine(self) -> bool:
@@ -103,8 +109,13 @@ class Plan:
     #: The bytes that stay between the passes, results included, and those of the gradients.
     held: int = 0
     gradients: int = 0
+    #: The bytes of the results alone.
+    results: int = 0
     #: The bytes of the budget that earlier graphs of the step hold.
     earlier: int = 0
+    #: The bytes of the optimizer's state that rest on the host, and the most bytes of the device while the optimizer updates.
+    state: int = 0
+    update: int = 0
     symbolic: bool = False
     inner: str = "eager"
 
@@ -115,11 +126,12 @@ class Plan:
         slower = 100 * (self.seconds / self.seconds_as_it_is - 1) if self.seconds_as_it_is else 0.0
         earlier = f" beside {size(self.earlier)} that earlier graphs of the step hold" if self.earlier else ""
         sizes = "; for the first sizes only" if self.symbolic else ""
+        state = f"; {size(self.state)} of the optimizer's state rest on the host, an update takes {size(self.update)}" if self.update else ""
         operators = "operators" if self.inner == "eager" else f"kernels of {self.inner.capitalize()}"
         return (
             f"{self.name}: {self.operators} {operators} within {size(self.budget)}{earlier}, as they are {size(self.as_it_is)}: planned peak "
             f"{size(self.peak)}, of which {size(self.resident)} are parameters and inputs; {copies}, {again}; modelled {slower:.1f} % "
-            f"slower on {self.target}{sizes}"
+            f"slower on {self.target}{sizes}{state}"
         )
 
     def _repr_html_(self) -> str:
@@ -172,11 +184,12 @@ def planned(
     name: str,
     lasting: Set[int] = frozenset(),
     earlier: int = 0,
+    beside: int = 0,
     form: Form = Form(),  # noqa: B008 (it is frozen)
 ) -> Written:
     """The graphs that compute what the joint graph computes, within the budget; checked.
 
-    `lasting`: as of `Problem`. `earlier`: the bytes that earlier graphs of the step hold; they count if the budget is one of the machine.
+    `lasting`, `beside`: as of `Problem`. `earlier`: the bytes that earlier graphs of the step hold; they count if the budget is one of the machine.
 
     Raises:
         Refusal: No plan keeps within the budget.
@@ -187,7 +200,7 @@ def planned(
     drop_unread_arguments(joint.graph)
     joint.graph.eliminate_dead_code()
     target = options.machine(device_of(joint.graph))
-    facts = joint.graph, ends.forward, ends.forward_descriptions, target, lasting
+    facts = joint.graph, ends.forward, ends.forward_descriptions, target, lasting, beside
     problem = form.problem(*facts)
     agreement = ranks.agreed(problem, options, name, earlier if options.of_the_machine else 0)
     earlier = agreement.earlier
@@ -203,8 +216,9 @@ def planned(
     agreement.confirm(forward.graph, backward.graph)
     held = _bytes_held(forward.graph, problem) if has_backward else 0
     gradients = sum(problem.bytes[s] for s in {problem.storage[node] for node in ends.backward if node in problem.storage})
-    plan = dataclasses.replace(_facts(problem, answer, name), held=held, gradients=gradients, earlier=earlier, inner=form.inner)
-    log.info("%s", plan)
+    results = sum(problem.bytes[s] for s in problem.pinned - problem.resident)
+    facts = {"held": held, "gradients": gradients, "results": results, "earlier": earlier, "inner": form.inner}
+    plan = dataclasses.replace(_facts(problem, answer, name), **facts)
     return Written(plan, forward, backward)
 
 

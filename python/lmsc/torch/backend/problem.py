@@ -197,10 +197,12 @@ class Problem:
     """Storages of a graph and the operators over them, the forward pass first."""
 
     def __init__(
-        self, graph: fx.Graph, forward_outputs: Sequence[Any], descriptions: Sequence[Any], target: Target, lasting: Set[int] = frozenset()
-    ):
-        """`lasting` are the inputs, by their place in Dynamo's graph, that are parameters or buffers."""
-        self.graph, self.target = graph, target
+        self, graph: fx.Graph, forward_outputs: Sequence[Any], descriptions: Sequence[Any], target: Target, lasting: Set[int] = frozenset(),
+        beside: int = 0,
+    ):  # fmt: skip
+        """`lasting` are the inputs, by their place in Dynamo's graph, that are parameters or buffers. `beside`: bytes of the device that are there and are
+        no inputs of the graph."""
+        self.graph, self.target, self.beside = graph, target, beside
         self.bytes: list[int] = []
         self.owner: list[fx.Node] = []  # by storage, the node that makes it
         self.resident: set[int] = set()
@@ -406,7 +408,7 @@ class Problem:
         return self._counted(outputs | self.changed)
 
     def resident_bytes(self) -> int:
-        return sum(self.bytes[s] for s in self.resident)
+        return sum(self.bytes[s] for s in self.resident) + self.beside
 
     def outside_bytes(self) -> int:
         """The resident bytes that are no tensors of the instance."""
