@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import dataclasses
 import functools
 import json
 import logging
 import math
 import os
-import re
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +50,8 @@ class Options:
     optimizer: tuple[torch.optim.Optimizer, ...] = ()
     #: Of a graph with collectives, how many seconds a process waits for the others to compile it, too.
     wait: float = 20
+    #: Whether parameters of one block that are gathered one after the other are gathered together, and so decided together.
+    together: bool = False
 
     @classmethod
     def of(cls, given: dict[str, Any] | None) -> Options:
@@ -72,6 +72,8 @@ class Options:
         wait = given.get("wait", 20)
         if not isinstance(wait, (int, float)) or isinstance(wait, bool) or not 0 < wait <= 86_400:
             raise InputError(f"option wait={wait!r}: a number of seconds, at most a day")
+        if not isinstance(given.get("together", False), bool):
+            raise InputError(f"option together={given['together']!r}: True or False")
         optimizers = given.get("optimizer") or ()
         optimizers = tuple(optimizers) if isinstance(optimizers, (list, tuple)) else (optimizers,)
         if not all(isinstance(one, torch.optim.Optimizer) for one in optimizers):
@@ -199,16 +201,19 @@ def planned(
     ranks.wait_for_each(joint.graph)
     drop_unread_arguments(joint.graph)
     joint.graph.eliminate_dead_code()
-    target = options.machine(device_of(joint.graph))
+    device = device_of(joint.graph)
+    target = options.machine(device)
+    if options.together:
+        ranks.gather_together(joint.graph, target, device)
     facts = joint.graph, ends.forward, ends.forward_descriptions, target, lasting, beside
     problem = form.problem(*facts)
     agreement = ranks.agreed(problem, options, name, earlier if options.of_the_machine else 0)
     earlier = agreement.earlier
-    ask = functools.partial(_ask if ends.backward else _ask_at_least, name=name, earlier=earlier)
+    ask, of_the_step = _ask if ends.backward else _ask_at_least, {"name": name, "earlier": earlier}
     if problem.collectives:
-        answer, named = agreement.asked(functools.partial(_started_and_awaited, problem, ask), options)
+        answer, named = agreement.asked(functools.partial(_started_and_awaited, problem, ask, facts=of_the_step), options)
     else:
-        problem, answer, named = _best(problem, (other(*facts) for other in form.others), options, ask)
+        problem, answer, named = _best(problem, (other(*facts) for other in form.others), options, functools.partial(ask, **of_the_step))
     agreement.settle(problem, answer)
     forward, backward = form.writer(joint, problem, answer["plan"], named, ends).write()
     has_backward = bool(ends.backward)
@@ -238,39 +243,18 @@ def check(
         raise Unsound(f"the written graphs take {found} bytes, the plan {allowed}")
 
 
-def _started_and_awaited(problem: Problem, ask: Callable[..., Any], options: Options) -> tuple[dict[str, Any], list[int]]:
-    """The faster of two answers: the second is that of the problem whose waits for collectives come later, within the bytes of the first. Both tell the
-    time of a step without a limit, in which they come later."""
-    if not problem.lanes():
-        return ask(problem, options)
-    waits, traced = later_waits(problem), problem.ops
-    problem.ops = waits
-    unlimited = {"compute_ns": int(problem.unlimited_seconds() * 1e9)}
-    if options.budget.endswith("slower"):
-        answer, named = ask(problem, dataclasses.replace(options, budget=_slower_than_its_operators(problem, options.budget)))
-        return answer | unlimited, named
-    problem.ops = traced
-    answer, named = ask(problem, options)
-    if waits == traced:
-        return answer | unlimited, named
-    problem.ops = waits
-    with contextlib.suppress(Refusal):
-        second, second_named = ask(problem, dataclasses.replace(options, budget=f"{answer['budget_bytes']}B"))
-        if second["makespan_ns"] < answer["makespan_ns"]:
-            return second | unlimited | {"as_it_is_bytes": answer["as_it_is_bytes"]}, second_named
-    problem.ops = traced
-    return answer | unlimited, named
-
-
-def _slower_than_its_operators(problem: Problem, budget: str) -> str:
-    """The goal, of which the time of a step is that without a limit, as one whose time is that of the operators that compute: the library's."""
-    lanes = problem.lanes()
-    computes = sum(op.seconds for place, op in enumerate(problem.ops) if place not in lanes)
-    number = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)% *slower", budget)
-    if number is None or not computes:
-        return budget
-    longest = (1 + float(number[1]) / 100) * problem.unlimited_seconds()
-    return f"{max(longest / computes - 1, 0) * 100:.4f}% slower"
+def _started_and_awaited(problem: Problem, ask: Callable[..., Any], options: Options, facts: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
+    """The library's answer to the problem whose waits for collectives come late. Where that has no plan, or the smallest is asked for, to the problem as
+    it was traced: it needs less. A share of the peak is one of the graph as it was traced."""
+    if not problem.lanes() or options.budget == "smallest":
+        return ask(problem, options, **facts)
+    traced, as_it_is = problem.ops, problem.as_it_is_bytes()
+    problem.ops = later_waits(problem)
+    try:
+        return _ask(problem, options, **facts, as_it_is=as_it_is)
+    except Refusal:
+        problem.ops = traced
+        return ask(problem, options, **facts)
 
 
 def _best(
@@ -282,7 +266,7 @@ def _best(
     try:
         answer, named = _asked_again(problem, options, functools.partial(ask, problem))
         found.append((problem, answer, named))
-        if options.budget.endswith("slower") or options.budget != "smallest" and answer["makespan_ns"] <= answer["compute_ns"]:
+        if options.budget.endswith("slower") or options.budget != "smallest" and answer["makespan_ns"] <= answer["as_it_is_ns"]:
             return found[0]
         bytes_ = answer["budget_bytes"]
     except Refusal as refusal:
@@ -340,13 +324,14 @@ def _cost(answer: dict[str, Any], options: Options) -> tuple[int, int]:
     return costs[::-1] if options.budget == "smallest" or options.budget.endswith("slower") else costs
 
 
-def _ask(problem: Problem, options: Options, name: str, earlier: int) -> tuple[dict[str, Any], list[int]]:
+def _ask(problem: Problem, options: Options, name: str, earlier: int, as_it_is: int | None = None) -> tuple[dict[str, Any], list[int]]:
     """The library's answer, and the storage of each tensor of its problem. Its bytes are those of this graph, but for the budget, which contains
-    those that earlier graphs hold."""
+    those that earlier graphs hold. `as_it_is`: the peak of the graph, where that is not the problem's."""
     instance, named = problem.instance()
     facts = problem.target.facts
     asked = {
         "budget": options.budget,
+        "as_it_is": None if as_it_is is None else as_it_is + earlier,
         "resident": problem.outside_bytes() + earlier,
         "device": facts["device_bytes"],
         "host": facts["host_bytes"],
@@ -417,7 +402,7 @@ def _facts(problem: Problem, answer: dict[str, Any], name: str) -> Plan:
         again={node.name: count for node, count in again.items()},
         random_again=sum(map(is_rng_op, again)),
         seconds=answer["makespan_ns"] * 1e-9,
-        seconds_as_it_is=answer["compute_ns"] * 1e-9,
+        seconds_as_it_is=answer["as_it_is_ns"] * 1e-9,
         target=problem.target.name,
         symbolic=_symbols(problem.graph),
     )
