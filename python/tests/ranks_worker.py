@@ -566,7 +566,6 @@ CASES: dict[str, Callable[[], Facts]] = {
     "sharded_smallest": lambda: gathers("shard", "smallest"),
     "sharded_uneven": lambda: gathers("shard", "0.6x", lambda _: BATCH - (RANK == RANKS - 1)),
     "sharded_all_smaller": lambda: gathers("shard", "0.6x", lambda step: BATCH - (step == 2)),
-    "gathered_together": lambda: gathers("shard", "0.6x", together=True),
     "hybrid": lambda: gathers("hybrid", "0.5x"),
     "sharded_twice": lambda: gathers("twice", "0.5x"),
     "compiled_again_alone": lambda: gathers("shard", "0.5x", smaller_last),

@@ -18,7 +18,6 @@ import torch
 import torch.distributed as dist
 from lmsc.torch import backend as lmsc_backend
 from lmsc.torch.backend import planning
-from lmsc.torch.backend import ranks as lmsc_ranks
 from lmsc.torch.backend.problem import is_collective, is_gather, is_wait
 from lmsc.torch.backend.write import Writer
 from ranks_worker import sharded
@@ -82,8 +81,8 @@ def right(facts: dict[tuple[str, int], dict[str, Any]], counted: tuple[str, ...]
 
 
 def test_two_ranks_have_the_bits_of_the_run_without_a_plan(tmp_path: Path) -> None:
-    facts = run(2, tmp_path, *"ddp fsdp tensor_parallel parallel_loss sharded_tight gathered_together compiled_again_alone gpipe save".split())
-    right(facts, counted=("tensor_parallel", "sharded_tight", "gathered_together"))
+    facts = run(2, tmp_path, *"ddp no_sync fsdp tensor_parallel parallel_loss sharded_tight compiled_again_alone gpipe save".split())
+    right(facts, counted=("tensor_parallel", "sharded_tight"))
     for rank in (0, 1):
         found = facts["sharded_tight", rank]
         assert any("all_gather" in name for name in found["again"][0])
@@ -101,7 +100,7 @@ def test_two_ranks_have_the_bits_of_the_run_without_a_plan(tmp_path: Path) -> No
 
 #: Further modes, by the number of processes and by kind: each group takes some minutes.
 FURTHER = {
-    "ddp": (2, "no_sync ddp_inside ddp_one_graph ddp_smaller_last ddp_static ddp_unused ddp_hook ddp_python_reducer joined"),
+    "ddp": (2, "ddp_inside ddp_one_graph ddp_smaller_last ddp_static ddp_unused ddp_hook ddp_python_reducer joined"),
     "fsdp": (2, "fsdp_kept fsdp_whole fsdp_mixed fsdp_policies"),
     "in the graph": (2, "replicated sharded sharded_smallest sharded_all_smaller accumulated two_in_flight"),
     "of activations": (2, "sequence_parallel experts centred"),
@@ -204,21 +203,6 @@ def test_collectives_run_beside_the_operators_and_are_awaited_in_their_pass(budg
             (wait,) = filter(is_wait, node.users)
             beside += order[wait] - order[node] > 1
     assert beside
-
-
-def test_parameters_of_one_block_are_gathered_together(group: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    problems: list[Any] = []
-    agreed = lmsc_ranks.agreed
-    monkeypatch.setattr(lmsc_ranks, "agreed", lambda problem, *rest: (problems.append(problem), agreed(problem, *rest))[1])
-    times = []
-    for together in (False, True):
-        blocks = [nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 16)) for _ in range(2)]
-        lmsc.torch.plan(sharded(nn.Sequential(*blocks), ranks=2), torch.randn(8, 16), "1x", effort=5, together=together)
-        gathers = [op for op in problems[-1].ops if op.kind == "run" and is_gather(op.node)]
-        assert len(gathers) == (2 if together else 8)
-        times.append(sum(op.seconds for op in gathers))
-        torch._dynamo.reset()
-    assert times[1] < times[0] / 3  # The start of each is nearly all of its time.
 
 
 def test_the_graph_of_one_of_many_ranks_is_planned_alone() -> None:

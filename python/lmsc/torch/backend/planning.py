@@ -50,8 +50,6 @@ class Options:
     optimizer: tuple[torch.optim.Optimizer, ...] = ()
     #: Of a graph with collectives, how many seconds a process waits for the others to compile it, too.
     wait: float = 20
-    #: Whether parameters of one block that are gathered one after the other are gathered together, and so decided together.
-    together: bool = False
 
     @classmethod
     def of(cls, given: dict[str, Any] | None) -> Options:
@@ -72,8 +70,6 @@ class Options:
         wait = given.get("wait", 20)
         if not isinstance(wait, (int, float)) or isinstance(wait, bool) or not 0 < wait <= 86_400:
             raise InputError(f"option wait={wait!r}: a number of seconds, at most a day")
-        if not isinstance(given.get("together", False), bool):
-            raise InputError(f"option together={given['together']!r}: True or False")
         optimizers = given.get("optimizer") or ()
         optimizers = tuple(optimizers) if isinstance(optimizers, (list, tuple)) else (optimizers,)
         if not all(isinstance(one, torch.optim.Optimizer) for one in optimizers):
@@ -201,10 +197,7 @@ def planned(
     ranks.wait_for_each(joint.graph)
     drop_unread_arguments(joint.graph)
     joint.graph.eliminate_dead_code()
-    device = device_of(joint.graph)
-    target = options.machine(device)
-    if options.together:
-        ranks.gather_together(joint.graph, target, device)
+    target = options.machine(device_of(joint.graph))
     facts = joint.graph, ends.forward, ends.forward_descriptions, target, lasting, beside
     problem = form.problem(*facts)
     agreement = ranks.agreed(problem, options, name, earlier if options.of_the_machine else 0)

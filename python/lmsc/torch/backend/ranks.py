@@ -29,14 +29,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import distributed, fx
-from torch._functorch._aot_autograd.utils import _is_tangent
 from torch.utils._pytree import tree_leaves
 
 from ... import _lmsc
 from ..._lmsc import InputError, Refusal
 from .check import Unsound
-from .costs import Target, bytes_of, number, tensors
-from .problem import Op, Problem, group_of, is_collective, is_view, is_wait, runs_again, started_by
+from .costs import number, tensors
+from .problem import Op, Problem, group_of, is_collective, started_by
 
 if TYPE_CHECKING:
     from .planning import Options
@@ -95,73 +94,6 @@ def wait_for_each(graph: fx.Graph) -> None:
             user.replace_all_uses_with(waits[user.args[1]])
             graph.erase_node(user)
         graph.erase_node(node)
-
-
-def gather_together(graph: fx.Graph, target: Target, device: torch.device) -> None:
-    """Replaces gathers of one block's parameters that follow each other by one gather of them all: the same bits, and one start.
-
-    A gather is complete once its start takes at most a tenth of its time.
-    """
-    together: list[fx.Node] = []
-    block: Any = None
-
-    def seconds(gathers: Sequence[fx.Node]) -> float:
-        whole = sum(bytes_of(gather.meta["val"]) for gather in gathers)
-        return target.collective_seconds(device, whole, group_of(gathers[0]), twice=False)
-
-    for node in [*filter(is_collective, graph.nodes), None]:
-        found = None if node is None else _block(node)
-        start = target.collective_seconds(device, 0, group_of(together[0]), twice=False) if together else 0.0
-        if found != block or together and seconds(together) >= 10 * start:
-            _gather_as_one(graph, together)
-            together = []
-        block = found
-        if found is not None:
-            together.append(node)
-
-
-def _block(gather: fx.Node) -> tuple[Any, ...] | None:
-    """Gathers with the same answer may be one: those of parameters that modules of the same block read. None for other collectives."""
-    if gather.target is not torch.ops._c10d_functional.all_gather_into_tensor.default or not all(map(is_wait, gather.users)):
-        return None
-    for node in _made_from(gather.args[0]):
-        if _is_tangent(node) or node.op == "call_function" and not (runs_again(node) or is_view(node)):
-            return None
-        if is_collective(node) or is_wait(node):
-            return None
-    modules = list(gather.meta.get("nn_module_stack", {}).values())
-    return (modules[-2][0] if len(modules) > 1 else None, gather.meta["val"].dtype, *gather.args[1:])
-
-
-def _made_from(operand: fx.Node) -> set[fx.Node]:
-    """The node and all that it is made from."""
-    found: set[fx.Node] = set()
-    stack = [operand]
-    while stack:
-        node = stack.pop()
-        if node not in found:
-            found.add(node)
-            stack += node.all_input_nodes
-    return found
-
-
-def _gather_as_one(graph: fx.Graph, gathers: Sequence[fx.Node]) -> None:
-    if len(gathers) < 2:
-        return
-    first, operands = gathers[0], [gather.args[0] for gather in gathers]
-    made_from = set().union(*map(_made_from, operands))
-    for node in list(itertools.dropwhile(lambda node: node is not first, graph.nodes)):
-        if node in made_from:
-            first.prepend(node)
-    with graph.inserting_before(first):
-        one = graph.call_function(torch.ops._c10d_functional.all_gather_into_tensor_coalesced.default, (operands, *first.args[1:]))
-        one.meta = {**first.meta, "val": [gather.meta["val"] for gather in gathers]}
-        one.meta.pop("tensor_meta", None)
-        parts = [graph.call_function(operator.getitem, (one, place)) for place in range(len(gathers))]
-    for gather, part in zip(gathers, parts, strict=True):
-        part.meta = dict(gather.meta)
-        gather.replace_all_uses_with(part)
-        graph.erase_node(gather)
 
 
 def agreed(problem: Problem, options: Options, name: str, earlier: int) -> Agreement:
