@@ -62,3 +62,23 @@ pub(crate) fn load(path: &Path) -> Graph {
 pub(crate) fn load_with(path: &Path, dims: &Dims) -> Graph {
     import(&Model::open(path).unwrap(), dims)
 }
+
+/// The text of a graph, all its floats short but statistics of layer normalizations, which stay long in such a graph.
+pub(crate) fn of_short_floats(text: &str, short: &str) -> String {
+    let stays = |before: &str, after: &str| {
+        let name =
+            after.split([',', ' ', '=', ')']).nth(1 + after.split(']').next().unwrap().matches(',').count());
+        before.ends_with(|c: char| c.is_alphanumeric())
+            || name.is_some_and(|name| {
+                ["_mean", "_invstd"].iter().any(|end| name.ends_with(&format!("output_0{end}")))
+            })
+    };
+    let mut parts = text.split("float[");
+    let mut all = parts.next().unwrap().to_owned();
+    for part in parts {
+        let float = if stays(&all, part) { "float" } else { short };
+        all += &format!("{float}[{part}");
+    }
+    let number = if short == "float16" { 10 } else { 16 };
+    all.replace("Cast<to = 1>", &format!("Cast<to = {number}>"))
+}
