@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import lmsc
 import pytest
 import torch
 from lmsc.torch import TrainStep
@@ -49,6 +50,9 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "greater": lambda x: (x > x.flip(0)).float(),
     "arc tangent": lambda x: torch.atan2(x, x.flip(0)),
     "remainder": lambda x: x.remainder(2.0),
+    "place of the largest": lambda x: x.flip(-1).argmax(-1).float(),
+    "place of the smallest": lambda x: x.flip(-1).min(-1).indices.float(),
+    "largest of all": lambda x: x.flip(0).flip(1).argmax().float(),
 }
 
 
@@ -73,3 +77,29 @@ def test_nan_and_infinity_are_as_in_pytorch(name: str) -> None:
     step(ROWS)
     step.sync()
     assert torch.allclose(model.seen, wanted, rtol=1e-5, atol=1e-6, equal_nan=True), (model.seen, wanted)
+
+
+OUTSIDE: dict[str, tuple[Callable[[Tensor], Tensor], Tensor, Tensor]] = {
+    "between 0 and 1": (lambda x: F.binary_cross_entropy(x, torch.tensor([1.0, 0.0])), torch.tensor([0.0, 1.0]), torch.tensor([0.5, 1.5])),
+    "between 0 and 1 ": (lambda x: F.binary_cross_entropy(x, torch.tensor([1.0, 0.0])), torch.tensor([0.2, 0.5]), torch.tensor([0.5, NAN])),
+    "all probabilities": (torch.bernoulli, torch.tensor([0.0, 1.0]), torch.tensor([0.5, -0.5])),
+    "no probability": (lambda x: x.multinomial(1).float(), torch.tensor([0.0, 1.0]), torch.tensor([0.5, -0.5])),
+    "standard deviation": (lambda x: torch.normal(torch.zeros(2), x), torch.tensor([0.0, 1.0]), torch.tensor([0.5, -0.5])),
+    "no divisor": (lambda x: (torch.tensor([6, 7]) // x.long()).float(), torch.tensor([1.0, -2.0]), torch.tensor([0.0, 1.0])),
+    "no divisor ": (lambda x: (torch.tensor([6, 7]) % x.long()).float(), torch.tensor([1.0, -2.0]), torch.tensor([0.0, 1.0])),
+    "no divisor of": (lambda x: torch.fmod(torch.tensor([6, 7]), x.long()).float(), torch.tensor([3.0, -2.0]), torch.tensor([0.0, 1.0])),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_number_that_a_function_does_not_take_fails_as_in_pytorch(name: str) -> None:
+    function, good, bad = OUTSIDE[name]
+    model = Seen(function, function(good))
+    step = TrainStep(model, None, torch.optim.SGD(model.parameters()), example=(good,))
+    step(good)
+    with pytest.raises(RuntimeError):
+        function(bad)
+    with pytest.raises(lmsc.InputError, match=name.strip()):
+        step(bad)
+    # The step before is still the last one.
+    step(good)

@@ -29,6 +29,7 @@ _WHOLE = (  # in every form
     aten.native_dropout.default,
     aten.native_dropout_backward.default,
     aten.silu.default,
+    aten.bernoulli.default,
     aten.hardswish.default,
     aten.hardsigmoid.default,
     aten.softplus.default,
@@ -399,6 +400,13 @@ def exponential(x: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tens
 
 
 def multinomial(p: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
+    """Places by their chances, which are as PyTorch demands."""
+    ok = (p >= 0) & (p < float("inf")) & (p.sum(-1, keepdim=True) > 0)
+    words = "multinomial: no probability is negative, infinite or NaN, and not all are 0"
+    return torch.ops.lmsc.expected(_places(p, num_samples, replacement), ok, words)
+
+
+def _places(p: Tensor, num_samples: int, replacement: bool) -> Tensor:
     """Draws by the sums of chances; without replacement the largest of chances with Gumbel noise.
 
     Source: Kool et al., Stochastic Beams and Where to Find Them, ICML 2019, section 2.3.
@@ -412,6 +420,16 @@ def multinomial(p: Tensor, num_samples: int, replacement: bool = False, *, gener
         return torch.minimum(found, last)
     noise = -torch.log(-_logarithm(p))
     return torch.topk(torch.log(p) + noise, num_samples, -1).indices
+
+
+def binary_cross_entropy(decomposed: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The loss of numbers that must be probabilities, as in PyTorch."""
+
+    def checked(x: Tensor, *rest: Any, **named: Any) -> Tensor:
+        words = "binary_cross_entropy: all elements of input are between 0 and 1"
+        return torch.ops.lmsc.expected(decomposed(x, *rest, **named), (x >= 0) & (x <= 1), words)
+
+    return checked
 
 
 def randperm(n: int, *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
@@ -587,6 +605,7 @@ def lowering_table(compact: bool) -> dict[Any, Callable[..., Any]]:
             table[getattr(torch.ops.transformers, name).default] = function
     for linear in (getattr(aten, f"upsample_{kind}").default for kind in _UPSAMPLED["linear"]):
         table[linear] = upsample_linear(table[linear])
+    table[aten.binary_cross_entropy.default] = binary_cross_entropy(table[aten.binary_cross_entropy.default])
     for op in _WHOLE + (_WHOLE_COMPACT if compact else ()):
         table.pop(op, None)
     for op in [o for o in table if isinstance(o, torch._ops.OpOverload) and any(a.name == "reduction" for a in o._schema.arguments)]:

@@ -1,4 +1,6 @@
-"""Operators that stand for a whole update of one parameter, and for attention: `torch.ops.lmsc`.
+"""Operators that stand for a whole update of one parameter, for attention, and for what must hold: `torch.ops.lmsc`.
+
+`expected(y, ok, words)` is `y`; a step in which an element of `ok` is false fails with the words.
 
 They are functional: results are new tensors. They compute the results of torch.optim's single-tensor loops, and of
 `scaled_dot_product_attention`.
@@ -17,6 +19,7 @@ _LIBRARY.define(
     " -> (Tensor, Tensor, Tensor)"
 )
 _LIBRARY.define("sgd(Tensor lr, Tensor w, Tensor g) -> Tensor")
+_LIBRARY.define("expected(Tensor y, Tensor ok, str words) -> Tensor")
 _LIBRARY.define(
     "attention(Tensor q, Tensor k, Tensor v, Tensor? mask, bool is_causal, float scale) -> (Tensor, Tensor, Tensor)"
 )
@@ -42,6 +45,7 @@ torch.library.register_fake(
     "lmsc::adamw", lambda lr, step, w, g, m, v, *_: (torch.empty_like(w), torch.empty_like(m), torch.empty_like(v))
 )
 torch.library.register_fake("lmsc::sgd", lambda lr, w, g: torch.empty_like(w))
+torch.library.register_fake("lmsc::expected", lambda y, ok, words: torch.empty_like(y))
 
 
 def _scores(q: Tensor, k: Tensor, mask: Tensor | None, is_causal: bool, scale: float) -> Tensor:

@@ -165,7 +165,7 @@ struct Rows {
     i64 outer, axis, inner;
 };
 
-// The first index of the largest or smallest element, or the last one.
+// The first index of the largest or smallest element, or the last one. What is no number is both.
 #define ARG(T)                                                                                 \
     KERNEL arg_##T(Rows r, i64 largest, i64 last, const T* x, i64* out) {                      \
         EACH(i, r.outer * r.inner) {                                                           \
@@ -174,7 +174,8 @@ struct Rows {
             T old = row[0];                                                                    \
             for (i64 k = 1; k < r.axis; k++) {                                                 \
                 T now = row[k * r.inner];                                                      \
-                if ((largest ? now > old : now < old) || (last && now == old)) best = k, old = now; \
+                bool better = (largest ? now > old : now < old) || (now != now && old == old); \
+                if (better || (last && (now == old || now != now))) best = k, old = now;       \
             }                                                                                  \
             out[i] = best;                                                                     \
         }                                                                                      \

@@ -325,7 +325,6 @@ fn reductions() {
         run("float[] y", "ReduceMax<keepdims = 0>", &[x(&[1 + n, 2]), list(&[0, 1])]);
         run("float[2] y", "ReduceLogSumExp<keepdims = 0>", &[x(&[1 + n, 2]), list(&[0])]);
     }
-    sums_in_slices();
     for element in NUMBERS {
         for attributes in ["axis = 1", "axis = 0, select_last_index = 1"] {
             for op in ["ArgMax", "ArgMin"] {
@@ -346,6 +345,15 @@ fn reductions() {
             );
         }
     }
+    for attributes in ["axis = 1", "axis = 1, select_last_index = 1"] {
+        // One row without NaN, and rows with it before, between and behind numbers.
+        let rows = [1.0, f32::INFINITY, 2.0, f32::NAN, 1.0, 3.0, 5.0, f32::NAN, f32::NAN, 4.0, 9.0, f32::NAN];
+        for op in ["ArgMax", "ArgMin"] {
+            let rows = [tensor("float[4,3]", rows.iter().flat_map(|x| x.to_le_bytes()).collect())];
+            run("int64[4,1] y", &format!("{op}<{attributes}>"), &rows);
+        }
+    }
+    sums_in_slices();
     for (a, b, y) in [
         (&[4, 5][..], &[5][..], "4,5"),
         (&[300], &[1], "300"),

@@ -154,7 +154,7 @@ def div(t: Translator, n: Node, a: Any, b: Any, *, rounding_mode: str | None = N
     x, y = t.rounded(n, a), t.rounded(n, b)
     if rounding_mode == "floor":
         return _floor_divided(t, x, y, d)
-    q = t.b.node("Div", x, y)
+    q = t.b.node("Div", x, _divisor(t, y, d))
     return _truncated(t, q) if d.is_floating_point else q
 
 
@@ -166,6 +166,7 @@ def floor_divide(t: Translator, n: Node, a: Any, b: Any) -> str:
 def _floor_divided(t: Translator, x: str, y: str, d: torch.dtype) -> str:
     """The quotient without the remainder: the quotient of 1 and 0.1 is 9, as in Python."""
     b = t.b
+    y = _divisor(t, y, d)
     whole = b.node("Div", b.node("Sub", x, _modulo(t, x, y, d)), y)
     if not d.is_floating_point:
         return whole
@@ -173,11 +174,18 @@ def _floor_divided(t: Translator, x: str, y: str, d: torch.dtype) -> str:
     return b.node("Where", b.node("Equal", y, t.value(0.0, d)), b.node("Div", x, y), near)
 
 
+def _divisor(t: Translator, y: str, d: torch.dtype) -> str:
+    """The divisor, which is not 0 among integers."""
+    if d.is_floating_point or t.b.is_constant(y):
+        return y
+    return t.expected(y, t.b.node("Not", t.b.node("Equal", y, t.value(0, d))), d, "no divisor of integers is 0")
+
+
 def _modulo(t: Translator, x: str, y: str, d: torch.dtype) -> str:
     """The remainder of a division, with the sign of the divisor."""
     b = t.b
     if not d.is_floating_point:
-        return b.node("Mod", x, y)
+        return b.node("Mod", x, _divisor(t, y, d))
     rest, zero = b.node("Mod", x, y, fmod=1), t.value(0.0, d)
     other = b.node("Xor", b.node("Less", rest, zero), b.node("Less", y, zero))
     moved = b.node("And", other, b.node("Not", b.node("Equal", rest, zero)))
@@ -192,7 +200,8 @@ def remainder(t: Translator, n: Node, a: Any, b: Any) -> str:
 
 @op("fmod")
 def fmod(t: Translator, n: Node, a: Any, b: Any) -> str:
-    return t.b.node("Mod", t.value(a, t.dtype(n)), t.value(b, t.dtype(n)), fmod=1)
+    d = t.dtype(n)
+    return t.b.node("Mod", t.value(a, d), _divisor(t, t.value(b, d), d), fmod=1)
 
 
 @op("pow", once=lambda t, n: n.args[1] == -0.5 or n.args[1] in (3, -2) and t.dtype(n) == torch.float16)
@@ -419,7 +428,15 @@ def bernoulli(t: Translator, n: Node, p: float = 0.5) -> str:
 @op("bernoulli.default")
 def bernoulli_of(t: Translator, n: Node, x: Node) -> str:
     draw = t.b.node("RandomUniform", shape=t.shape(n), dtype=ONNX_TYPES[torch.float32])
-    return t.cast(t.b.node("Less", draw, t.value(x, torch.float32)), t.dtype(n))
+    p, d = t.value(x, torch.float32), torch.float32
+    ok = t.b.node("And", t.b.node("GreaterOrEqual", p, t.value(0.0, d)), t.b.node("LessOrEqual", p, t.value(1.0, d)))
+    p = t.expected(p, ok, d, "bernoulli: all probabilities are between 0 and 1")
+    return t.cast(t.b.node("Less", draw, p), t.dtype(n))
+
+
+@op("lmsc::expected")
+def expected(t: Translator, n: Node, y: Node, ok: Node, words: str) -> str:
+    return t.expected(t.value(y), t.value(ok), t.dtype(n), words)
 
 
 @op("rand.default", "rand_like.default", seen="self size dtype")
@@ -444,8 +461,11 @@ def normal(t: Translator, n: Node, mean: float = 0, std: float = 1) -> str:
 
 @op("normal.Tensor_float", "normal.float_Tensor", "normal.Tensor_Tensor")
 def normal_of(t: Translator, n: Node, mean: Any, std: Any = 1) -> str:
-    d = t.dtype(n)
-    return t.b.node("Add", t.value(mean, d), t.b.node("Mul", t.value(std, d), _normal(t, n)))
+    d, scale = t.dtype(n), t.value(std, t.dtype(n))
+    if isinstance(std, Node):
+        ok = t.b.node("GreaterOrEqual", scale, t.value(0.0, d))
+        scale = t.expected(scale, ok, d, "normal: no standard deviation is negative")
+    return t.b.node("Add", t.value(mean, d), t.b.node("Mul", scale, _normal(t, n)))
 
 
 @op("randint.default", "randint_like.default", seen="self size dtype")

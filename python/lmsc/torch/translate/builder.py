@@ -56,9 +56,10 @@ class Builder:
         self._taken: set[str] = set()
         self._hint = "value"
 
-    def at(self, hint: str) -> None:
-        """Names of the nodes that are written next begin with `hint`."""
-        self._hint = hint
+    def at(self, hint: str) -> str:
+        """Names of the nodes that are written next begin with `hint`. Gives the one before."""
+        before, self._hint = self._hint, hint
+        return before
 
     def fresh(self, name: str) -> str:
         """`name`, or a name that begins with it, which nothing has yet."""
@@ -99,6 +100,10 @@ class Builder:
     def scalar(self, value: float | bool, dtype: torch.dtype) -> str:
         """A constant without dimensions."""
         return self.tensor(torch.tensor(value, dtype=dtype))
+
+    def is_constant(self, value: str) -> bool:
+        """Whether the value is a constant of the model."""
+        return value in self._initializers
 
     def ints(self, values: Sequence[int]) -> str:
         """A vector of int64, such as a shape or axes."""

@@ -194,6 +194,17 @@ class Translator:
         if arguments.get("layout") not in (None, torch.strided, int(0)):
             raise self.refusal(f"{_full_name(node.target)[0]} with layout={arguments['layout']!r}")
 
+    def expected(self, value: str, ok: str, dtype: torch.dtype, words: str) -> str:
+        """`value`, in a step that fails with these words if an element of `ok` is false."""
+        b = self.b
+        count = b.node("ReduceSum", self.cast(b.node("Not", ok), torch.int64), keepdims=0)
+        place = self.cast(b.node("Greater", count, b.scalar(0, torch.int64)), torch.int64)
+        before = b.at(words)
+        # One element, so that the place 1 is an error on every device.
+        zero = b.node("Gather", b.tensor(torch.zeros(1, dtype=dtype)), place, axis=0)
+        b.at(before)
+        return b.node("Add", value, zero)
+
     def refusal(self, what: str) -> UnsupportedOperator:
         """The error that says that `what` has no translation, with the line of the node that is being translated."""
         return UnsupportedOperator(what, line_of_trace(self.node.meta.get("stack_trace")) if self.node else None)

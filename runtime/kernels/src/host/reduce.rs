@@ -188,7 +188,8 @@ pub(crate) fn log_sum_exp(spec: &Spec<'_>) -> Made {
     }))
 }
 
-/// `ArgMax` and `ArgMin`: the first index, or the last one if the attribute says so.
+/// `ArgMax` and `ArgMin`: the first index, or the last one if the attribute says so. What is no number is both the largest and the
+/// smallest, as in `ReduceMax` and `ReduceMin`.
 pub fn arg(spec: &Spec<'_>, largest: bool) -> Made {
     let dims = spec.dims(0)?;
     let rows = Rows::at(&dims, spec.axis(spec.int("axis")?, dims.len())?);
@@ -207,7 +208,10 @@ pub fn arg(spec: &Spec<'_>, largest: bool) -> Made {
                 let mut best = 0;
                 for k in 1..rows.axis {
                     let (new, old) = (at(k), at(best));
-                    if (largest && new > old) || (!largest && new < old) || (last && new == old) {
+                    let [is_new_none, is_old_none] = [new, old].map(|x| x.partial_cmp(&x).is_none());
+                    let is_better =
+                        if largest { new > old } else { new < old } || (is_new_none && !is_old_none);
+                    if is_better || (last && (new == old || is_new_none)) {
                         best = k;
                     }
                 }
