@@ -707,7 +707,7 @@ impl<'g> Finder<'g> {
                 return Err(Left::Rows);
             }
         }
-        // What a mask adds to the scores of keys up to the query, and to those of later keys.
+        // The numbers that a mask adds to the scores of keys up to the query, and to those of later keys.
         let all = std::mem::take(&mut mask.added);
         let mut leaves_seen = Vec::new();
         for &value in &all {

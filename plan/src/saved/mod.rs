@@ -305,7 +305,7 @@ impl Saved {
             }
             other => other,
         })?;
-        // In other times nobody knows what the addresses cost.
+        // In other times nobody knows the cost of the addresses.
         let is_as_saved = planned.nanos() == saved_nanos;
         let counted_nanos = if is_as_saved { file.counted_ns } else { planned.nanos() };
         Ok(Saved { head, about, planned: Planned { counted_nanos, ..planned }, saved_nanos })

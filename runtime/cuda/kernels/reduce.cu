@@ -165,7 +165,7 @@ struct Rows {
     i64 outer, axis, inner;
 };
 
-// The first index of the largest or smallest element, or the last one. What is no number is both.
+// The first index of the largest or smallest element, or the last one. NaN is both.
 #define ARG(T)                                                                                 \
     KERNEL arg_##T(Rows r, i64 largest, i64 last, const T* x, i64* out) {                      \
         EACH(i, r.outer * r.inner) {                                                           \

@@ -6,7 +6,7 @@ use lmsc_kernels::kernel::StepContext;
 
 use super::recipe::RANK;
 
-/// What kernels read and write about the step, as `Step` of `prelude.cuh`.
+/// The words of the step that kernels read and write, as `Step` of `prelude.cuh`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepWords(pub [u64; 4 + RANK]);
 

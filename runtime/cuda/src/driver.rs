@@ -134,7 +134,7 @@ fn check(what: &str, result: CUresult) -> Result<(), String> {
     Err(format!("{what}: {name}{}", lost(result)))
 }
 
-/// What follows from an error after which the process can use the device no more; nothing for other errors.
+/// The consequence of an error after which the process can use the device no more; nothing for other errors.
 ///
 /// # Source
 /// CUDA Driver API, `CUresult`: "This leaves the process in an inconsistent state and any further CUDA work will return the same

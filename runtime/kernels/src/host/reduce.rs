@@ -188,8 +188,8 @@ pub(crate) fn log_sum_exp(spec: &Spec<'_>) -> Made {
     }))
 }
 
-/// `ArgMax` and `ArgMin`: the first index, or the last one if the attribute says so. What is no number is both the largest and the
-/// smallest, as in `ReduceMax` and `ReduceMin`.
+/// `ArgMax` and `ArgMin`: the first index, or the last one if the attribute says so. NaN is both the largest and the smallest
+/// element, as in `ReduceMax` and `ReduceMin`.
 pub fn arg(spec: &Spec<'_>, largest: bool) -> Made {
     let dims = spec.dims(0)?;
     let rows = Rows::at(&dims, spec.axis(spec.int("axis")?, dims.len())?);

@@ -287,7 +287,7 @@ impl<'a, 'b> Layered<'a, 'b> {
             .take(2)
             .cloned()
             .collect();
-        // Whatever the patterns before took: these are few, and the first and the last layer are often better kept.
+        // The patterns before do not count: these are few, and the first and the last layer are often better kept.
         let most = self.evaluations + most / 2;
         for start in starts {
             for spared in [Self::all_but_last, Self::all_but_first, Self::all_but_spread] {
