@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import lmsc.torch
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional_collectives
@@ -29,7 +30,7 @@ from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_di
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B
-from torch.distributed.tensor import Partial, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor import Replicate, Shard
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, SequenceParallel, loss_parallel, parallelize_module
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
@@ -152,27 +153,9 @@ def compared(run: Callable[[Way], Facts], budget: str, **options: Any) -> Facts:
 
 def sharded(module: nn.Module, mode: str = "shard", ranks: int = RANKS) -> nn.Module:
     """The module, whose parameters are gathered in its graph whenever they are read."""
-    hybrid = mode in ("hybrid", "twice")
-    mesh = init_device_mesh("cpu", (2, ranks // 2) if hybrid else (ranks,))
-    first = Replicate() if mode in ("replicate", "hybrid") else Shard(0)
-    placements = [first, Shard(0)] if hybrid else [first]
-    for part in list(module.modules()):
-        names = [name for name, _ in part.named_parameters(recurse=False)]
-        for name in names:
-            placed = distribute_tensor(part._parameters[name].data, mesh, placements, src_data_rank=None)
-            part.register_parameter(name, nn.Parameter(placed))
-        if names:
-            part.__class__ = type(f"Gathered{type(part).__name__}", (type(part),), {name: gathered(name) for name in names})
-    return module
-
-
-def gathered(name: str) -> property:
-    def get(module: nn.Module) -> Tensor:
-        whole = module._parameters[name]
-        axes = whole.device_mesh.ndim
-        return whole.redistribute(placements=[Replicate()] * axes).to_local(grad_placements=[Partial("avg")] * axes)
-
-    return property(get)
+    mesh = init_device_mesh("cpu", (2, ranks // 2) if mode in ("hybrid", "twice") else (ranks,))
+    other = {"replicate": [Replicate()], "twice": [Shard(0), Shard(0)]}
+    return lmsc.torch.shard(module, mesh, other.get(mode))
 
 
 # The cases.

@@ -11,7 +11,7 @@ step.sync()
 ```
 
 `TrainStep(…, kernels="torch")` lets PyTorch run the plan, `torch.compile(model, backend="lmsc")` plans a loop as it is, `export_step` writes the step as
-an ONNX file, and `fit` finds the cards and batches that it fits.
+an ONNX file, `fit` finds the cards and batches that it fits, and `shard` splits the parameters over several processes.
 """
 
 from .backend import Plan, plan, plans
@@ -19,6 +19,7 @@ from .capture import batch_names
 from .errors import CaptureError, UnsupportedOperator
 from .export import export_step
 from .fit import Fit, fit
+from .shard import shard
 from .step import TrainStep
 
-__all__ = ["CaptureError", "Fit", "Plan", "TrainStep", "UnsupportedOperator", "batch_names", "export_step", "fit", "plan", "plans"]
+__all__ = ["CaptureError", "Fit", "Plan", "TrainStep", "UnsupportedOperator", "batch_names", "export_step", "fit", "plan", "plans", "shard"]
