@@ -629,7 +629,7 @@ def test_a_mistake_of_the_writer_is_found(mutation: Any, name: str, slow: str, m
         pytest.fail("not found" if done else "the mutation found no place")
 
 
-@pytest.mark.parametrize("name", ["torch-compile", "gradient-checkpointing", "activation-memory-budget", "torch-faq"])
+@pytest.mark.parametrize("name", ["torch-compile", "gradient-checkpointing", "activation-memory-budget", "torch-faq", "several-gpus"])
 def test_the_page_does_what_it_shows(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     from torch._dynamo.backends.registry import list_backends, register_backend
 
