@@ -33,20 +33,14 @@ def shard(model: nn.Module, mesh: DeviceMesh, placements: Sequence[Placement] | 
             keeps them in a second place, as recurrent layers do. The model is then as it was.
 
     Example:
-        ```python
-        import lmsc.torch
-        import torch
-        import torch.distributed as dist
-        from torch.distributed.device_mesh import init_device_mesh
-        from torch.testing._internal.distributed.fake_pg import FakeStore
-
-        dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=8)
-        model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 8))
-        model = lmsc.torch.shard(model, init_device_mesh("cpu", (8,)))
-        assert [p.to_local().shape[0] for p in model.parameters()] == [32, 32, 1, 1]
-        print(*lmsc.torch.plan(model, torch.randn(64, 64), "smallest"))
-        dist.destroy_process_group()
-        ```
+        >>> import torch.distributed as dist
+        >>> from torch.distributed.device_mesh import init_device_mesh
+        >>> from torch.testing._internal.distributed.fake_pg import FakeStore
+        >>> dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=8)
+        >>> model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 8))
+        >>> [tuple(p.to_local().shape) for p in shard(model, init_device_mesh("cpu", (8,))).parameters()]
+        [(32, 64), (32,), (1, 256), (1,)]
+        >>> dist.destroy_process_group()
     """
     from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
