@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from torch.distributed.tensor import Placement
 
 
-def shard(model: nn.Module, mesh: DeviceMesh, placements: Sequence[Placement] | None = None) -> nn.Module:
+def shard(
+    model: nn.Module, mesh: DeviceMesh, placements: Sequence[Placement] | None = None, *, src_data_rank: int | None = 0
+) -> nn.Module:
     """The same module, of whose parameters each process holds a part.
 
     A parameter is gathered wherever the forward pass reads it, by operators of the graph, and its gradient is the mean over all processes.
@@ -23,10 +25,12 @@ def shard(model: nn.Module, mesh: DeviceMesh, placements: Sequence[Placement] | 
     `torch.distributed.checkpoint` work. Make the optimizer afterwards: the parameters are new ones, of type `DTensor`.
 
     Args:
-        model: Has the same values on all processes, or gets those of the first process of the mesh.
+        model: The same module on all processes.
         mesh: With one axis, over which parameters are split by their first dimension; or with two, of which the first has copies of
             the shards (hybrid sharding).
         placements: Another way to place parameters: one for each axis of the mesh.
+        src_data_rank: The process of each axis whose values all get. None sends nothing: each process takes its part of its own values,
+            which must be the same everywhere.
 
     Raises:
         InputError: The mesh has another number of axes, or a module cannot be sharded this way: its parameters are split already, or it
@@ -61,7 +65,7 @@ def shard(model: nn.Module, mesh: DeviceMesh, placements: Sequence[Placement] | 
             if whole not in placed:
                 # A parameter without dimensions cannot be split.
                 places = list(placements) if whole.dim() else [Replicate()] * mesh.ndim
-                placed[whole] = nn.Parameter(distribute_tensor(whole.data, mesh, places), whole.requires_grad)
+                placed[whole] = nn.Parameter(distribute_tensor(whole.data, mesh, places, src_data_rank=src_data_rank), whole.requires_grad)
             part._parameters[name] = placed[whole]
         if names:
             read = {name: property(lambda module, name=name: _gathered(module._parameters[name])) for name in names}
