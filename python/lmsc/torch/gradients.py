@@ -422,6 +422,59 @@ def _places(p: Tensor, num_samples: int, replacement: bool) -> Tensor:
     return torch.topk(torch.log(p) + noise, num_samples, -1).indices
 
 
+class _Samples:
+    """The four neighbours of each sample of `roi_align` in an image `[rows of all images, channels]`, with their weights.
+
+    Indices and weights are `[regions, height, samples, width, samples]`.
+    """
+
+    def __init__(self, rois: Tensor, scale: float, size: tuple[int, int], count: int, is_aligned: bool, image: tuple[int, int]):
+        if count <= 0:
+            raise CaptureError("roi_align with sampling_ratio=0: the number of samples depends on the regions; give a sampling_ratio")
+        shift = 0.5 if is_aligned else 0.0
+        (top, left), (bottom, right) = ((rois[:, k + 1] * scale - shift, rois[:, k] * scale - shift) for k in (1, 3))
+        axes = []
+        for low, high, bins, extent in ((top, bottom, size[0], image[0]), (left, right, size[1], image[1])):
+            length = high - low if is_aligned else (high - low).clamp(min=1)
+            steps = torch.arange(bins, dtype=rois.dtype)[:, None] + (torch.arange(count, dtype=rois.dtype) + 0.5) / count
+            axes.append(self._of_axis(low[:, None, None] + length[:, None, None] / bins * steps, extent))
+        first = rois[:, 0].long() * image[0]
+        self.corners = [
+            (((first[:, None, None] + y)[..., None, None] * image[1] + x[:, None, None]), v[..., None, None] * w[:, None, None])
+            for y, v in axes[0] for x, w in axes[1]
+        ]  # fmt: skip
+        self.share = 1 / count**2
+
+    @staticmethod
+    def _of_axis(at: Tensor, extent: int) -> list[tuple[Tensor, Tensor]]:
+        """The two places of each sample along an axis, with their weights: 0 for samples outside of the image."""
+        is_inside = ((at >= -1) & (at <= extent)).to(at.dtype)
+        at = at.clamp(0, extent - 1)
+        low = at.floor().clamp(max=max(extent - 2, 0))
+        high = (low + 1).clamp(max=extent - 1)
+        return [(low.long(), (1 - (at - low)) * is_inside), (high.long(), (at - low) * is_inside)]
+
+
+def roi_align(x: Tensor, rois: Tensor, scale: float, height: int, width: int, count: int, is_aligned: bool) -> Tensor:
+    """torchvision's `roi_align`: the mean of bilinear samples in each bin of a region."""
+    samples = _Samples(rois, scale, (height, width), count, is_aligned, (x.shape[2], x.shape[3]))
+    rows = x.permute(0, 2, 3, 1).reshape(-1, x.shape[1])
+    total = sum(rows[place] * weight[..., None] for place, weight in samples.corners)
+    return (total.sum((2, 4)) * samples.share).permute(0, 3, 1, 2)
+
+
+def roi_align_backward(
+    dy: Tensor, rois: Tensor, scale: float, height: int, width: int, batch: int, channels: int, h: int, w: int, count: int, is_aligned: bool
+) -> Tensor:
+    """The gradient of the images."""
+    samples = _Samples(rois, scale, (height, width), count, is_aligned, (h, w))
+    slope = dy.permute(0, 2, 3, 1)[:, :, None, :, None] * samples.share
+    total = torch.zeros(batch * h * w, channels, dtype=dy.dtype)
+    for place, weight in samples.corners:
+        total = total.index_add(0, place.reshape(-1), (slope * weight[..., None]).reshape(-1, channels))
+    return total.reshape(batch, h, w, channels).permute(0, 3, 1, 2)
+
+
 def binary_cross_entropy(decomposed: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The loss of numbers that must be probabilities, as in PyTorch."""
 
@@ -603,6 +656,9 @@ def lowering_table(compact: bool) -> dict[Any, Callable[..., Any]]:
     for name, function in (("grouped_mm_fallback", grouped_mm), ("grouped_mm_fallback_backward", grouped_mm_backward)):
         if hasattr(torch.ops.transformers, name):
             table[getattr(torch.ops.transformers, name).default] = function
+    for name, function in (("roi_align", roi_align), ("_roi_align_backward", roi_align_backward)):
+        if hasattr(torch.ops.torchvision, name):
+            table[getattr(torch.ops.torchvision, name).default] = function
     for linear in (getattr(aten, f"upsample_{kind}").default for kind in _UPSAMPLED["linear"]):
         table[linear] = upsample_linear(table[linear])
     table[aten.binary_cross_entropy.default] = binary_cross_entropy(table[aten.binary_cross_entropy.default])
