@@ -1,7 +1,7 @@
 """Trains many small models through `torch.compile(model, backend="lmsc")` and compares every bit with PyTorch's own graphs.
 
-For each model of python/tests/backend_models.py, torch_models.py and torch_tasks.py, and of torch_libraries.py where the libraries of
-requirements-torch-models.txt are installed: three steps of AdamW, with `aot_eager` and within 0.6 of the
+For each model of python/tests/backend_models.py, torch_models.py and torch_tasks.py, and of torch_libraries.py and backend_libraries.py where the
+libraries of requirements-torch-models.txt are installed: three steps of AdamW, with `aot_eager` and within 0.6 of the
 peak, or the smallest budget where that is refused: once with the link of the target `host`, once with one that is 90 times slower, so that
 operators run again instead of being copied. Losses, gradients, parameters and buffers must have the same bits, and the measured peak of the last
 step at most 2 % above the planned one.
@@ -30,7 +30,7 @@ HEAD = (
     "|---" * 12 + "|",
 )
 SLACK = 1.02
-SECONDS = 600
+SECONDS = 300
 
 
 def models() -> dict[str, Any]:
@@ -43,6 +43,9 @@ def models() -> dict[str, Any]:
     importlib.import_module("torch_tasks")
     if all(map(importlib.util.find_spec, ("diffusers", "timm", "torchvision", "transformers"))):
         importlib.import_module("torch_libraries")
+        of_libraries = importlib.import_module("backend_libraries").CASES
+    else:
+        of_libraries = {}
 
     class Whole(torch.nn.Module):
         """A model and its loss."""
@@ -72,7 +75,8 @@ def models() -> dict[str, Any]:
 
         return make
 
-    return MODELS | {f"{name}, as in torch_models.py": of(build) for name, build in CASES.items() if not name.startswith("MLP")}
+    others = {f"{name}, as in torch_models.py": of(build) for name, build in CASES.items() if not name.startswith("MLP")}
+    return MODELS | others | of_libraries
 
 
 def tried(name: str, slow: str) -> dict[str, Any]:
