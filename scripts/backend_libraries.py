@@ -1,4 +1,4 @@
-"""Models of libraries as they are trained, for check_backend.py: with dropout, checkpointed blocks, adapters, other types, recurrent layers in the graph.
+"""Models of libraries as they are trained, for check_backend.py: with dropout, checkpointed blocks, adapters and other types.
 
 Those of torch_libraries.py, which stand in the table, too, do without: a runtime of its own would draw other numbers.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from backend_models import Model, WithLoss, draw, labels, next_word, words
+from backend_models import Model, WithLoss, draw, labels, words
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -132,24 +132,3 @@ vision(
     "torchvision Swin, stochastic depth", 32,
     lambda: of_torchvision("SwinTransformer", [2, 2], 16, [2, 2], [2, 4], [4, 4], stochastic_depth_prob=0.3),
 )  # fmt: skip
-
-
-class Recurrent(nn.Module):
-    def __init__(self, kind: str):
-        super().__init__()
-        self.embedding, self.layers = nn.Embedding(100, 32), getattr(nn, kind)(32, 48, 2, batch_first=True, dropout=0.1)
-        self.out = nn.Linear(48, 100)
-
-    def forward(self, text: Tensor) -> Tensor:
-        return self.out(self.layers(self.embedding(text))[0])
-
-
-def recurrent(kind: str) -> None:
-    @case(f"{kind} in the graph, dropout")
-    def _() -> Model:
-        torch._dynamo.config.allow_rnn = True
-        return Model(WithLoss(Recurrent(kind), next_word), lambda i: (words(i, length=12),) * 2)
-
-
-recurrent("GRU")
-recurrent("LSTM")

@@ -24,6 +24,7 @@ from . import ranks
 from .check import Checker, Unsound, peak
 from .costs import Target, bytes_of, tensors
 from .late import later
+from .measured import MeasuredTarget
 from .problem import Problem, device_of, drop_unread_arguments
 from .waits import later_waits
 from .write import Ends, Writer
@@ -46,6 +47,8 @@ class Options:
     effort: int = 20
     #: The compiler that runs the written graphs.
     inner: str = "eager"
+    #: Whether the times of operators are those that they take on the device, instead of modelled ones.
+    profile: bool = False
     #: Optimizers whose state rests on the host between their steps.
     optimizer: tuple[torch.optim.Optimizer, ...] = ()
     #: Of a graph with collectives, how many seconds a process waits for the others to compile it, too.
@@ -64,6 +67,10 @@ class Options:
             raise InputError(f"option {unknown[0]!r}: the backend takes {', '.join(cls.__dataclass_fields__)}")
         if given.get("inner", "eager") not in ("eager", "inductor"):
             raise InputError(f'option inner={given["inner"]!r}: written graphs are run by "eager" or compiled by "inductor"')
+        profile = given.get("profile", False)
+        if not isinstance(profile, bool) or profile and given.get("inner") == "inductor":
+            of = "times of Inductor's kernels are not measured" if profile is True else "True or False"
+            raise InputError(f"option profile={profile!r}: {of}")
         effort = given.get("effort", 20)
         if not isinstance(effort, int) or isinstance(effort, bool) or not 0 <= effort < 1 << 32:
             raise InputError(f"option effort={effort!r}: an effort is a whole number of percent")
@@ -83,7 +90,8 @@ class Options:
 
     def machine(self, device: torch.device) -> Target:
         default = "host" if device.type == "cpu" else f"{device.type}:{device.index or 0}"
-        return Target.named(self.target or default)
+        target = Target.named(self.target or default)
+        return MeasuredTarget.over(target, device) if self.profile else target
 
 
 @dataclass(frozen=True)
@@ -200,6 +208,8 @@ def planned(
     target = options.machine(device_of(joint.graph))
     facts = joint.graph, ends.forward, ends.forward_descriptions, target, lasting, beside
     problem = form.problem(*facts)
+    if isinstance(target, MeasuredTarget):
+        target.keep()
     agreement = ranks.agreed(problem, options, name, earlier if options.of_the_machine else 0)
     earlier = agreement.earlier
     ask, of_the_step = _ask if ends.backward else _ask_at_least, {"name": name, "earlier": earlier}
