@@ -445,6 +445,17 @@ def test_first_runs_that_nobody_reads_come_at_their_first_use(slow: str, monkeyp
     assert (late.budget, late.as_it_is) == (first.budget, first.as_it_is) and late.seconds < 0.9 * first.seconds
 
 
+def test_plans_are_a_table_a_picture_and_a_page(tmp_path: Path) -> None:
+    found = lmsc.torch.plan(MODELS["graph_break"]().module, MODELS["graph_break"]().batch(0), "smallest")
+    head, *rows = str(found).splitlines()
+    assert head.split() == "graph operators as it is budget planned resident leave run again slower".split()
+    assert len(rows) == len(found) > 1 and len({len(row) for row in (head, *rows)}) == 1
+    assert all(plan.name in row and planning.size(plan.peak) in row for plan, row in zip(found, rows, strict=True))
+    found.save(tmp_path / "plans.html")
+    page = (tmp_path / "plans.html").read_text()
+    assert page.count("<svg") == len(found) and rows[-1] in page
+
+
 def test_a_plan_can_be_looked_at_first() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(64, 64), nn.BatchNorm1d(64), nn.Dropout(0.5), nn.Linear(64, 64))

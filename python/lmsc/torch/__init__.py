@@ -14,11 +14,11 @@ step.sync()
 an ONNX file, and `fit` finds the cards and batches that it fits.
 """
 
-from .backend import Plan, plan, plans
+from .backend import Plan, Plans, plan, plans
 from .capture import batch_names
 from .errors import CaptureError, UnsupportedOperator
 from .export import export_step
 from .fit import Fit, fit
 from .step import TrainStep
 
-__all__ = ["CaptureError", "Fit", "Plan", "TrainStep", "UnsupportedOperator", "batch_names", "export_step", "fit", "plan", "plans"]
+__all__ = ["CaptureError", "Fit", "Plan", "Plans", "TrainStep", "UnsupportedOperator", "batch_names", "export_step", "fit", "plan", "plans"]

@@ -125,18 +125,28 @@ class Plan:
     symbolic: bool = False
     inner: str = "eager"
 
+    @property
+    def slower(self) -> float:
+        """By how much the plan takes longer than the graph as it is, modelled, in percent."""
+        return 100 * (self.seconds / self.seconds_as_it_is - 1) if self.seconds_as_it_is else 0.0
+
+    def cells(self) -> tuple[str, ...]:
+        """The row of the plan in the table of `Plans`."""
+        leave = f"{len(self.out)} ({size(sum(self.out))})" if self.out else "0"
+        bytes_ = (size(count) for count in (self.as_it_is, self.budget, self.peak, self.resident))
+        return self.name, str(self.operators), *bytes_, leave, str(sum(self.again.values())), f"{self.slower:.1f} %"
+
     def __str__(self) -> str:
         """One line."""
         copies = f"{len(self.out)} tensors ({size(sum(self.out))}) leave" if self.out else "nothing leaves"
         again = f"{sum(self.again.values())} operators run again" if self.again else "nothing runs again"
-        slower = 100 * (self.seconds / self.seconds_as_it_is - 1) if self.seconds_as_it_is else 0.0
         earlier = f" beside {size(self.earlier)} that earlier graphs of the step hold" if self.earlier else ""
         sizes = "; for the first sizes only" if self.symbolic else ""
         state = f"; {size(self.state)} of the optimizer's state rest on the host, an update takes {size(self.update)}" if self.update else ""
         operators = "operators" if self.inner == "eager" else f"kernels of {self.inner.capitalize()}"
         return (
             f"{self.name}: {self.operators} {operators} within {size(self.budget)}{earlier}, as they are {size(self.as_it_is)}: planned peak "
-            f"{size(self.peak)}, of which {size(self.resident)} are parameters and inputs; {copies}, {again}; modelled {slower:.1f} % "
+            f"{size(self.peak)}, of which {size(self.resident)} are parameters and inputs; {copies}, {again}; modelled {self.slower:.1f} % "
             f"slower on {self.target}{sizes}{state}"
         )
 
@@ -151,6 +161,23 @@ class Plan:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the picture and the line of the plan as a page, such as `plan.html`."""
+        save_page(path, self)
+
+
+class Plans(list[Plan]):
+    """The plans of several graphs. `print` shows a table, a notebook the picture of each."""
+
+    def __str__(self) -> str:
+        heads = ("graph", "operators", "as it is", "budget", "planned", "resident", "leave", "run again", "slower")
+        rows = [heads, *(plan.cells() for plan in self)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<h4>{plan.name}</h4>{plan._repr_html_()}" for plan in self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the pictures and the table as a page, such as `plans.html`."""
         save_page(path, self)
 
 
