@@ -1,7 +1,7 @@
 """Trains many small models through `torch.compile(model, backend="lmsc")` and compares every bit with PyTorch's own graphs.
 
-For each model of python/tests/backend_models.py, torch_models.py and torch_tasks.py, and of torch_libraries.py where the libraries of
-requirements-torch-models.txt are installed: three steps of AdamW, with `aot_eager` and within 0.6 of the
+For each model of python/tests/backend_models.py, torch_models.py and torch_tasks.py, and of torch_libraries.py and backend_libraries.py where the
+libraries of requirements-torch-models.txt are installed: three steps of AdamW, with `aot_eager` and within 0.6 of the
 peak, or the smallest budget where that is refused: once with the link of the target `host`, once with one that is 90 times slower, so that
 operators run again instead of being copied. Losses, gradients, parameters and buffers must have the same bits, and the measured peak of the last
 step at most 2 % above the planned one.
@@ -43,6 +43,9 @@ def models() -> dict[str, Any]:
     importlib.import_module("torch_tasks")
     if all(map(importlib.util.find_spec, ("diffusers", "timm", "torchvision", "transformers"))):
         importlib.import_module("torch_libraries")
+        of_libraries = importlib.import_module("backend_libraries").CASES
+    else:
+        of_libraries = {}
 
     class Whole(torch.nn.Module):
         """A model and its loss."""
@@ -72,49 +75,73 @@ def models() -> dict[str, Any]:
 
         return make
 
-    return MODELS | {f"{name}, as in torch_models.py": of(build) for name, build in CASES.items() if not name.startswith("MLP")}
+    others = {f"{name}, as in torch_models.py": of(build) for name, build in CASES.items() if not name.startswith("MLP")}
+    return MODELS | others | of_libraries
 
 
 def tried(name: str, slow: str) -> dict[str, Any]:
     """The rows of a model, one for each link."""
-    import lmsc
     import torch
-    from backend_tools import Meter, compiled, difference, train
-    from lmsc.torch import backend
 
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
+    return _tried(name, slow, "0.6x") or _tried(name, slow, "smallest") or {"failed": "its graphs get different budgets"}
+
+
+def _tried(name: str, slow: str, budget: str) -> dict[str, Any] | None:
+    """The rows within the budget, or, where the graph is refused, within the smallest; None if another graph was not refused.
+
+    Dynamo traces the model once for all backends: that takes longest. For a copy of the model it may trace again.
+    """
+    from backend_tools import Meter, compiled, difference, train
+    from lmsc.torch import backend
+    from torch._dynamo.backends.registry import lookup_backend
+
     model = models()[name]()
-    plans: list[Any] = []
-    keep = backend._Compilation._keep
-    backend._Compilation._keep = lambda self, plan: (plans.append(plan), keep(self, plan))[1]
-    want = train(model, compiled(model, "aot_eager"))
+    links: dict[str, dict[str, Any]] = {"fast": {"budget": budget}, "slow": {"budget": budget, "target": slow}}
+    plans: dict[str, list[Any]] = {link: [] for link in links}
+    now, traced = "aot_eager", []
+
+    def each(graph: Any, inputs: Any) -> Any:
+        runs = {"aot_eager": lookup_backend("aot_eager")(graph, inputs)}
+        for link, options in links.items():
+            runs[link] = backend.backend(graph, inputs, options=options)
+            if not hasattr(runs[link], "_lmsc_plans") and options["budget"] != "smallest":
+                # The smallest budget does not depend on the link.
+                for others in links.values():
+                    others["budget"] = "smallest"
+                runs[link] = backend.backend(graph, inputs, options=options)
+            if hasattr(runs[link], "_lmsc_plans"):
+                plans[link] += runs[link]._lmsc_plans
+        traced.append({link: options["budget"] for link, options in links.items()})
+        return lambda *args: runs[now](*args)
+
     rows = {}
-    for link, options in (("fast", {}), ("slow", {"target": slow})):
-        for budget in ("0.6x", "smallest"):
-            plans.clear()
-            try:
-                with Meter() as meter:
-                    found = train(model, compiled(model, backend.backend, budget=budget, **options), meter)
-                break
-            except lmsc.Refusal:
-                continue
-        if not plans:
+    with Meter() as meter:
+        how = compiled(model, each)
+        want = train(model, how)
+        if not any(plans.values()):
             return {"failed": "no graph was compiled"}
-        # The graphs of the last step: of each size the plan that was made last, of a step of several graphs all.
-        last = [plan for plan in plans if not plan.symbolic] or plans[-1:]
-        rows[link] = {
-            "budget": budget,
-            "graphs": len(last),
-            "operators": sum(plan.operators for plan in last),
-            "as_it_is": sum(plan.as_it_is for plan in last),
-            "planned": sum(plan.peak for plan in last),
-            "measured": found[2],
-            "out": sum(len(plan.out) for plan in last),
-            "again": sum(sum(plan.again.values()) for plan in last),
-            "random": sum(plan.random_again for plan in last),
-            "differs": difference(want, found),
-        }
+        if any(budgets != traced[-1] or len(set(budgets.values())) > 1 for budgets in traced):
+            return None
+        for now in links:
+            before = len(plans[now])
+            found = train(model, how, meter)
+            made = plans[now][before:] or plans[now]
+            # The graphs of the last step: of each size the plan that was made last, of a step of several graphs all.
+            last = [plan for plan in made if not plan.symbolic] or made[-1:]
+            rows[now] = {
+                "budget": links[now]["budget"],
+                "graphs": len(last),
+                "operators": sum(plan.operators for plan in last),
+                "as_it_is": sum(plan.as_it_is for plan in last),
+                "planned": sum(plan.peak for plan in last),
+                "measured": found[2],
+                "out": sum(len(plan.out) for plan in last),
+                "again": sum(sum(plan.again.values()) for plan in last),
+                "random": sum(plan.random_again for plan in last),
+                "differs": difference(want, found),
+            }
     return rows
 
 

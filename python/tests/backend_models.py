@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 from torch.nn import functional as F
 
 
@@ -20,6 +21,8 @@ class Model:
     loss: Callable[..., Tensor] | None = None
     trains: bool = True
     dynamic: bool | None = None
+    #: Settings of Dynamo.
+    config: dict[str, Any] = field(default_factory=dict)
 
 
 MODELS: dict[str, Callable[[], Model]] = {}
@@ -455,3 +458,100 @@ def bags() -> Any:
     return Model(
         WithLoss(Bags()), lambda i: (torch.randint(0, 200, (128, 6), generator=draw(i)), labels(i))
     )
+
+
+#: Sums that `tell` has met, in the order of its calls.
+TOLD: list[float] = []
+
+
+@torch.library.custom_op("lmsctest::tell", mutates_args=())
+def tell(x: Tensor) -> Tensor:
+    TOLD.append(x.sum().item())
+    return x.clone()
+
+
+@tell.register_fake
+def _(x: Tensor) -> Tensor:
+    return torch.empty_like(x)
+
+
+tell.register_autograd(lambda ctx, g: 2 * g)
+_register_effectful_op("lmsctest::tell", _EffectType.ORDERED)
+
+
+@model
+def effects() -> Any:
+    class Effects(Layers):
+        """Its operators keep their order by a token that passes through them."""
+
+        def step(self, x: Tensor) -> Tensor:
+            return torch.ops.lmsctest.tell(F.gelu(x))
+
+    return Effects()
+
+
+@model
+def chosen_rows() -> Any:
+    class Chosen(Layers):
+        """A size depends on data, so the operators that read it run once."""
+
+        def forward(self, x: Tensor) -> Tensor:
+            x = F.gelu(self.layers[0](x))
+            chosen = x[(x[:, 0] > 0).nonzero()[:, 0]]
+            return self.out(x) + self.out(F.gelu(self.layers[1](chosen))).mean()
+
+    return Model(WithLoss(Chosen()), lambda i: (rows(i), labels(i)), config={"capture_dynamic_output_shape_ops": True})
+
+
+@model
+def region() -> Any:
+    class Region(Layers):
+        """Its layers are calls of one graph within the graph."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.one = torch.compiler.nested_compile_region(lambda layer, x: F.gelu(layer(x)))
+
+        def forward(self, x: Tensor) -> Tensor:
+            for layer in self.layers:
+                x = self.one(layer, x)
+            return self.out(x)
+
+    return Region()
+
+
+@model
+def condition() -> Any:
+    class Condition(Layers):
+        def forward(self, x: Tensor) -> Tensor:
+            x = F.gelu(self.layers[0](x))
+            x = torch.cond(x.sum() > 0, lambda v: v.sin(), lambda v: v.cos(), (x,))
+            return self.out(F.gelu(self.layers[1](x)))
+
+    return Condition()
+
+
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.layers = nn.Embedding(100, 32), nn.GRU(32, 48, batch_first=True)
+        self.out = nn.Linear(48, 100)
+
+    def forward(self, text: Tensor) -> Tensor:
+        return self.out(self.layers(self.embedding(text))[0])
+
+
+@model
+def recurrent() -> Any:
+    made = of_text(Recurrent(), length=lambda i: 4)
+    return Model(made.module, made.batch, config={"allow_rnn": True})
+
+
+@model
+def views_as_results() -> Any:
+    class Views(Layers):
+        def forward(self, x: Tensor, y: Tensor) -> Any:
+            a = F.gelu(self.layers[0](x))
+            return a.t()[:5].t(), x[:3], a[:, 8:]
+
+    return Model(Views(), lambda i: (rows(i), labels(i)), lambda out, x, y: (out[0] - y.float()[:, None]).square().mean())

@@ -84,6 +84,11 @@ def values(module: torch.nn.Module, batch: Any) -> dict[str, torch.Tensor]:
 
 def train(model: Model, how: Callable[[Any], Any], meter: Meter | None = None) -> tuple[list[float], dict[str, torch.Tensor], int]:
     """Losses and all tensors of a copy of the model after its steps, and the measured peak of the last one."""
+    with torch._dynamo.config.patch(model.config):
+        return _train(model, how, meter)
+
+
+def _train(model: Model, how: Callable[[Any], Any], meter: Meter | None) -> tuple[list[float], dict[str, torch.Tensor], int]:
     module = copy.deepcopy(model.module).train()
     call = how(module)
     optimizer = torch.optim.AdamW(module.parameters(), lr=1e-3)

@@ -220,7 +220,8 @@ def fsdp(whole: bool = False, axes: int = 1, **policy: Any) -> Facts:
 
     def run(way: Way) -> Facts:
         module = net()
-        mesh = init_device_mesh("cpu", (RANKS,) if axes == 1 else (2, RANKS // 2))
+        shape, names = ((RANKS,), ("shard",)) if axes == 1 else ((2, RANKS // 2), ("replicate", "shard"))
+        mesh = init_device_mesh("cpu", shape, mesh_dim_names=names)
         for block in module.blocks:
             if not whole:
                 block.compile(backend=way.backend)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import gc
+import json
 import logging
 import re
 import subprocess
@@ -21,7 +22,7 @@ import torch
 from backend_models import MODELS, Layers, Model, WithLoss, labels, rows
 from backend_tools import Meter, compiled, difference, train
 from lmsc.torch import backend as lmsc_backend
-from lmsc.torch.backend import planning, steps
+from lmsc.torch.backend import measured, planning, steps
 from lmsc.torch.backend.write import Writer
 from torch import nn
 
@@ -358,12 +359,38 @@ def test_a_bound_on_time_finds_the_smallest_memory(made: list[Any], slow: str) -
         ({"budget": "1GiB", "inner": "tvm"}, "inner"),
         ({"budget": "1GiB", "effort": -1}, "effort"),
         ({"budget": "1GiB", "target": "abacus"}, "abacus"),
+        ({"budget": "1GiB", "profile": "host"}, "profile"),
+        ({"budget": "1GiB", "profile": True, "inner": "inductor"}, "Inductor's kernels are not measured"),
     ],
 )
 def test_an_option_that_is_wrong_is_named(options: dict[str, Any], named: str) -> None:
     run = torch.compile(Layers(), backend=lmsc_backend.backend, options=options)
     with pytest.raises(lmsc.InputError, match=named):
         run(rows(0))
+
+
+def test_measured_times_are_kept_and_give_the_same_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    model, asked = MODELS["dropout"](), {"budget": "smallest", "profile": True}
+    (modelled,) = lmsc.torch.plan(model.module, model.batch(0), "smallest")
+    torch._dynamo.reset()
+    state = torch.get_rng_state()
+    (first,) = lmsc.torch.plan(model.module, model.batch(0), **asked)
+    assert torch.equal(state, torch.get_rng_state())
+    (file,) = (tmp_path / "lmsc").iterdir()
+    seconds = json.loads(file.read_text())["seconds"]
+    assert {key.split("(")[0] for key in seconds} >= {"aten.addmm.default", "aten.mm.default", "aten.gelu.default", "aten.gelu_backward.default"}
+    assert all(0 < value < 10 for value in seconds.values()) and len(seconds) < first.operators
+    assert (first.target, first.as_it_is) == ("host, measured", modelled.as_it_is) and first.seconds != modelled.seconds
+    want = train(model, compiled(model, "aot_eager"))
+    with monkeypatch.context() as patch:
+        patch.setattr(measured.Times, "_measured", lambda self, node: pytest.fail("measured twice"))
+        assert difference(want, train(model, compiled(model, lmsc_backend.backend, **asked))) is None
+    again = lmsc.torch.plans()[-1]
+    assert (again.peak, again.out, again.seconds) == (first.peak, first.out, first.seconds)
+    for text in ("{", "[]", '{"of": 3}'):
+        file.write_text(text)
+        assert measured.Times(torch.device("cpu")).seconds == {}
 
 
 def test_resident_bytes_are_told_and_part_of_the_budget(made: list[Any]) -> None:
@@ -416,6 +443,17 @@ def test_first_runs_that_nobody_reads_come_at_their_first_use(slow: str, monkeyp
     monkeypatch.setattr(planning, "later", lambda *_: None)
     (first,) = lmsc.torch.plan(model.module, model.batch(0), **asked)
     assert (late.budget, late.as_it_is) == (first.budget, first.as_it_is) and late.seconds < 0.9 * first.seconds
+
+
+def test_plans_are_a_table_a_picture_and_a_page(tmp_path: Path) -> None:
+    found = lmsc.torch.plan(MODELS["graph_break"]().module, MODELS["graph_break"]().batch(0), "smallest")
+    head, *rows = str(found).splitlines()
+    assert head.split() == "graph operators as it is budget planned resident leave run again slower".split()
+    assert len(rows) == len(found) > 1 and len({len(row) for row in (head, *rows)}) == 1
+    assert all(plan.name in row and planning.size(plan.peak) in row for plan, row in zip(found, rows, strict=True))
+    found.save(tmp_path / "plans.html")
+    page = (tmp_path / "plans.html").read_text()
+    assert page.count("<svg") == len(found) and rows[-1] in page
 
 
 def test_a_plan_can_be_looked_at_first() -> None:

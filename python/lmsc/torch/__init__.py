@@ -14,7 +14,7 @@ step.sync()
 an ONNX file, `fit` finds the cards and batches that it fits, and `shard` splits the parameters over several processes.
 """
 
-from .backend import Plan, plan, plans
+from .backend import Plan, Plans, plan, plans
 from .capture import batch_names
 from .errors import CaptureError, UnsupportedOperator
 from .export import export_step
@@ -22,4 +22,6 @@ from .fit import Fit, fit
 from .shard import shard
 from .step import TrainStep
 
-__all__ = ["CaptureError", "Fit", "Plan", "TrainStep", "UnsupportedOperator", "batch_names", "export_step", "fit", "plan", "plans", "shard"]
+__all__ = [
+    "CaptureError", "Fit", "Plan", "Plans", "TrainStep", "UnsupportedOperator", "batch_names", "export_step", "fit", "plan", "plans", "shard",
+]

@@ -24,12 +24,12 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from ..._lmsc import Error
 from .check import Unsound
-from .planning import Form, Options, Plan, Written, log, planned, size
+from .planning import Form, Options, Plan, Plans, Written, log, planned, size
 from .state import RestingState
 from .steps import Share, Step, refusal, step_of
 from .write import Ends
 
-__all__ = ["Plan", "Unsound", "backend", "plan", "plans"]
+__all__ = ["Plan", "Plans", "Unsound", "backend", "plan", "plans"]
 
 #: The plans of compiled graphs that are still there, by the order in which they were made, and the parameters and buffers that each graph has read. A
 #: compiled graph holds its plan.
@@ -205,20 +205,21 @@ def _boxed(graph: fx.GraphModule, _inputs: Any = None) -> Callable[..., Any]:
     return run
 
 
-def plans(model: torch.nn.Module | None = None) -> list[Plan]:
+def plans(model: torch.nn.Module | None = None) -> Plans:
     """The plans in force, oldest first: one for each compiled graph that is still there; with a model, for each that has read a
     parameter or a buffer of it."""
     alive = {key: plan for key, (reference, _) in _PLANS.items() if (plan := reference()) is not None}
     for key in set(_PLANS) - set(alive):
         del _PLANS[key]
     if model is None:
-        return list(alive.values())
+        return Plans(alive.values())
     own = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
-    return [plan for key, plan in alive.items() if any(id(tensor) in own for tensor in _PLANS[key][1])]
+    return Plans(plan for key, plan in alive.items() if any(id(tensor) in own for tensor in _PLANS[key][1]))
 
 
-def plan(model: torch.nn.Module, example: Any, budget: str | int, **options: Any) -> list[Plan]:
-    """The plans that `torch.compile(model, backend="lmsc", options={"budget": budget, …})` would make, one for each graph of the model.
+def plan(model: torch.nn.Module, example: Any, budget: str | int, **options: Any) -> Plans:
+    """The plans that `torch.compile(model, backend="lmsc", options={"budget": budget, …})` would make, one for each graph of the model: a list that
+    prints as a table, and that a notebook, or the page of its `save`, shows as pictures.
 
     `example` is a batch: the arguments of the model. The model is traced and runs forward once within the budget; its buffers and the generators
     of random numbers are then as before.
@@ -228,7 +229,7 @@ def plan(model: torch.nn.Module, example: Any, budget: str | int, **options: Any
     """
     example = example if isinstance(example, (list, tuple)) else (example,)
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
-    found: list[Plan] = []
+    found = Plans()
     asked = {"budget": budget, **options}
 
     def planning(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:

@@ -24,6 +24,7 @@ from . import ranks
 from .check import Checker, Unsound, peak
 from .costs import Target, bytes_of, tensors
 from .late import later
+from .measured import MeasuredTarget
 from .problem import Problem, device_of, drop_unread_arguments
 from .waits import later_waits
 from .write import Ends, Writer
@@ -46,6 +47,8 @@ class Options:
     effort: int = 20
     #: The compiler that runs the written graphs.
     inner: str = "eager"
+    #: Whether the times of operators are those that they take on the device, instead of modelled ones.
+    profile: bool = False
     #: Optimizers whose state rests on the host between their steps.
     optimizer: tuple[torch.optim.Optimizer, ...] = ()
     #: Of a graph with collectives, how many seconds a process waits for the others to compile it, too.
@@ -64,6 +67,10 @@ class Options:
             raise InputError(f"option {unknown[0]!r}: the backend takes {', '.join(cls.__dataclass_fields__)}")
         if given.get("inner", "eager") not in ("eager", "inductor"):
             raise InputError(f'option inner={given["inner"]!r}: written graphs are run by "eager" or compiled by "inductor"')
+        profile = given.get("profile", False)
+        if not isinstance(profile, bool) or profile and given.get("inner") == "inductor":
+            of = "times of Inductor's kernels are not measured" if profile is True else "True or False"
+            raise InputError(f"option profile={profile!r}: {of}")
         effort = given.get("effort", 20)
         if not isinstance(effort, int) or isinstance(effort, bool) or not 0 <= effort < 1 << 32:
             raise InputError(f"option effort={effort!r}: an effort is a whole number of percent")
@@ -83,7 +90,8 @@ class Options:
 
     def machine(self, device: torch.device) -> Target:
         default = "host" if device.type == "cpu" else f"{device.type}:{device.index or 0}"
-        return Target.named(self.target or default)
+        target = Target.named(self.target or default)
+        return MeasuredTarget.over(target, device) if self.profile else target
 
 
 @dataclass(frozen=True)
@@ -117,18 +125,28 @@ class Plan:
     symbolic: bool = False
     inner: str = "eager"
 
+    @property
+    def slower(self) -> float:
+        """By how much the plan takes longer than the graph as it is, modelled, in percent."""
+        return 100 * (self.seconds / self.seconds_as_it_is - 1) if self.seconds_as_it_is else 0.0
+
+    def cells(self) -> tuple[str, ...]:
+        """The row of the plan in the table of `Plans`."""
+        leave = f"{len(self.out)} ({size(sum(self.out))})" if self.out else "0"
+        bytes_ = (size(count) for count in (self.as_it_is, self.budget, self.peak, self.resident))
+        return self.name, str(self.operators), *bytes_, leave, str(sum(self.again.values())), f"{self.slower:.1f} %"
+
     def __str__(self) -> str:
         """One line."""
         copies = f"{len(self.out)} tensors ({size(sum(self.out))}) leave" if self.out else "nothing leaves"
         again = f"{sum(self.again.values())} operators run again" if self.again else "nothing runs again"
-        slower = 100 * (self.seconds / self.seconds_as_it_is - 1) if self.seconds_as_it_is else 0.0
         earlier = f" beside {size(self.earlier)} that earlier graphs of the step hold" if self.earlier else ""
         sizes = "; for the first sizes only" if self.symbolic else ""
         state = f"; {size(self.state)} of the optimizer's state rest on the host, an update takes {size(self.update)}" if self.update else ""
         operators = "operators" if self.inner == "eager" else f"kernels of {self.inner.capitalize()}"
         return (
             f"{self.name}: {self.operators} {operators} within {size(self.budget)}{earlier}, as they are {size(self.as_it_is)}: planned peak "
-            f"{size(self.peak)}, of which {size(self.resident)} are parameters and inputs; {copies}, {again}; modelled {slower:.1f} % "
+            f"{size(self.peak)}, of which {size(self.resident)} are parameters and inputs; {copies}, {again}; modelled {self.slower:.1f} % "
             f"slower on {self.target}{sizes}{state}"
         )
 
@@ -143,6 +161,23 @@ class Plan:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the picture and the line of the plan as a page, such as `plan.html`."""
+        save_page(path, self)
+
+
+class Plans(list[Plan]):
+    """The plans of several graphs. `print` shows a table, a notebook the picture of each."""
+
+    def __str__(self) -> str:
+        heads = ("graph", "operators", "as it is", "budget", "planned", "resident", "leave", "run again", "slower")
+        rows = [heads, *(plan.cells() for plan in self)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<h4>{plan.name}</h4>{plan._repr_html_()}" for plan in self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the pictures and the table as a page, such as `plans.html`."""
         save_page(path, self)
 
 
@@ -200,6 +235,8 @@ def planned(
     target = options.machine(device_of(joint.graph))
     facts = joint.graph, ends.forward, ends.forward_descriptions, target, lasting, beside
     problem = form.problem(*facts)
+    if isinstance(target, MeasuredTarget):
+        target.keep()
     agreement = ranks.agreed(problem, options, name, earlier if options.of_the_machine else 0)
     earlier = agreement.earlier
     ask, of_the_step = _ask if ends.backward else _ask_at_least, {"name": name, "earlier": earlier}
