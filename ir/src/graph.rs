@@ -609,9 +609,11 @@ impl Graph {
         id
     }
 
-    /// Makes the node read `value` as its operand `index`.
+    /// Makes the node read `value` as its operand `index`, which it may not have yet.
     pub fn set_operand(&mut self, node: NodeId, index: usize, value: ValueId) {
-        self.nodes[node].operands[index] = Some(value);
+        let operands = &mut self.nodes[node].operands;
+        operands.resize(operands.len().max(index + 1), None);
+        operands[index] = Some(value);
     }
 
     /// Adds the control edge `before` → `node`, unless it is there.
@@ -695,6 +697,11 @@ impl Graph {
         let value = self.add_value(value, Def::Result(node, index));
         self.nodes[node].results[index] = Some(value);
         value
+    }
+
+    /// Replaces the node's operator.
+    pub fn set_op(&mut self, node: NodeId, op: Op) {
+        self.nodes[node].op = op;
     }
 
     /// Sets the node's workspace.
