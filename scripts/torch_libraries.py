@@ -313,6 +313,9 @@ def _() -> Any:
     config = configured("Segformer", num_encoder_blocks=2, depths=[1, 1], sr_ratios=[2, 1], hidden_sizes=[8, 16], patch_sizes=[7, 3],
                         strides=[4, 2], num_attention_heads=[1, 2], mlp_ratios=[2, 2], decoder_hidden_size=16, num_labels=4)  # fmt: skip
     model = Smooth(transformers.SegformerForSemanticSegmentation(config).train())
+    # The first forward pass adds hooks to the layers, which a step may not.
+    with torch.no_grad():
+        model(torch.randn(2, 3, 32, 32))
     loss = lambda out, t: F.cross_entropy(F.interpolate(out.logits, size=(32, 32), mode="bilinear", align_corners=False), t)  # noqa: E731
     return model, loss, lambda: (torch.randn(2, 3, 32, 32), torch.randint(0, 4, (2, 32, 32)))
 

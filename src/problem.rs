@@ -22,6 +22,9 @@ use crate::{Code, DEFAULT_PLANNER, Error};
 pub struct ProblemQuestion {
     /// The memory that the step may use.
     pub goal: Goal,
+    /// The peak of the step as it is, resident bytes included, where the problem states its operators in another order: a budget such
+    /// as `0.6x` is a share of it.
+    pub as_it_is: Option<Bytes>,
     /// Bytes of the budget that the problem does not contain: parameters and inputs that others hold throughout.
     pub resident: Bytes,
     /// The memory of which a budget in percent is a share.
@@ -37,12 +40,12 @@ pub struct ProblemQuestion {
 pub struct ProblemPlan {
     /// The budget.
     pub budget_bytes: u64,
-    /// The peak of the problem as it is.
+    /// The peak of the step as it is.
     pub as_it_is_bytes: u64,
     /// The most bytes at once under the plan.
     pub peak_bytes: u64,
-    /// The time of all operators, each run once.
-    pub compute_ns: u64,
+    /// The time of the problem as it is, without a memory limit: lanes of operators run beside each other.
+    pub as_it_is_ns: u64,
     /// The time of the plan.
     pub makespan_ns: u64,
     /// The time of the operators that run again.
@@ -64,7 +67,7 @@ pub fn plan_problem(text: &str, asked: &ProblemQuestion, watch: &Arc<Watch>) -> 
     let problem = &instance.problem;
     let resident = asked.resident;
     let as_it_is = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0);
-    let peak = || Bytes(as_it_is.saturating_add(resident.0));
+    let peak = || asked.as_it_is.unwrap_or(Bytes(as_it_is.saturating_add(resident.0)));
     let least = Floors::of(problem).recomputation;
     let question = |bytes: u64| -> Result<Question<'_>, Error> {
         let request = Request {
@@ -89,7 +92,7 @@ pub fn plan_problem(text: &str, asked: &ProblemQuestion, watch: &Arc<Watch>) -> 
         Goal::Budget(budget) => budget.bytes(asked.device, peak),
         Goal::Smallest => Bytes(least.saturating_add(resident.0)),
         Goal::Slower(_) => {
-            let longest = asked.goal.longest(problem.compute_nanos());
+            let longest = asked.goal.longest(problem.unlimited_nanos());
             let asking = question(0)?;
             let keeps = |budget: u64| {
                 let request = Request { budget, ..asking.request };
@@ -122,7 +125,7 @@ fn answer(
     as_it_is: Bytes,
 ) -> ProblemPlan {
     let plan = &planned.plan;
-    let (compute_ns, makespan_ns) = (question.request.problem.compute_nanos(), planned.nanos());
+    let (as_it_is_ns, makespan_ns) = (question.request.problem.unlimited_nanos(), planned.nanos());
     let (again_ns, (out_bytes, _)) = (plan.recompute_nanos(), plan.schedule.copied_bytes());
     let peak_bytes = planned.peak.saturating_add(resident.0);
     let saved = Saved::of(question, planned, Vec::new(), None).to_json();
@@ -130,7 +133,7 @@ fn answer(
         budget_bytes: budget.0,
         as_it_is_bytes: as_it_is.0,
         peak_bytes,
-        compute_ns,
+        as_it_is_ns,
         makespan_ns,
         again_ns,
         out_bytes,
@@ -198,14 +201,42 @@ mod tests {
     }
 
     fn asked(goal: &str) -> Result<ProblemPlan, Error> {
+        asked_of(&instance(), goal, None)
+    }
+
+    fn asked_of(instance: &str, goal: &str, as_it_is: Option<Bytes>) -> Result<ProblemPlan, Error> {
         let question = ProblemQuestion {
             goal: goal.parse().unwrap(),
+            as_it_is,
             resident: Bytes(500),
             device: Bytes(10_000),
             host: Bytes(1 << 30),
             effort: 20,
         };
-        plan_problem(&instance(), &question, &Arc::default())
+        plan_problem(instance, &question, &Arc::default())
+    }
+
+    /// Two layers, each of which reads a gathered tensor, and the reduction of the second one's result, for which nobody waits.
+    const WITH_LANES: &str = r#"{
+        "format": "lmsc-planner-dag-2", "name": "lanes", "bw_d2h": 1e9, "bw_h2d": 1e9, "kinds": ["gather", "layer", "reduce"],
+        "tensor_bytes": [1000, 1000, 10, 10, 10], "swappable": [], "given": [], "lanes": [{"name": "comm"}],
+        "on_lane": [[0, 1], [1, 1], [4, 1]],
+        "ops": [[0, 0, 3.0, 0, [], [0], 1], [0, 0, 3.0, 0, [], [1], 1],
+                [1, 0, 4.0, 0, [0], [2], 0], [1, 0, 4.0, 0, [1, 2], [3], 0], [2, 0, 5.0, 0, [3], [4], 0]]}"#;
+
+    #[test]
+    fn lanes_run_beside_each_other_in_the_time_of_a_step_as_it_is() {
+        // Gathers end at 3 and 6 us, layers at 7 and 11, the reduction at 16; one lane would take 19, the layers alone 8.
+        let still = asked_of(WITH_LANES, "0% slower", None).unwrap();
+        assert_eq!((still.as_it_is_ns, still.makespan_ns), (16_000, 16_000));
+        let slower = asked_of(WITH_LANES, "19% slower", None).unwrap();
+        assert!(slower.makespan_ns <= 19_040 && slower.budget_bytes <= still.budget_bytes, "{slower:?}");
+    }
+
+    #[test]
+    fn a_share_is_one_of_the_given_peak_of_the_step() {
+        let half = asked_of(&instance(), "0.5x", Some(Bytes(8000))).unwrap();
+        assert_eq!((half.budget_bytes, half.as_it_is_bytes), (4000, 8000));
     }
 
     #[test]
@@ -238,10 +269,10 @@ mod tests {
         let (still, slower, smallest) =
             (asked("0% slower").unwrap(), asked("60% slower").unwrap(), asked("smallest").unwrap());
         assert!(
-            still.makespan_ns <= still.compute_ns && still.budget_bytes <= still.as_it_is_bytes,
+            still.makespan_ns <= still.as_it_is_ns && still.budget_bytes <= still.as_it_is_bytes,
             "{still:?}"
         );
-        assert!(slower.makespan_ns <= slower.compute_ns * 8 / 5, "{slower:?}");
+        assert!(slower.makespan_ns <= slower.as_it_is_ns * 8 / 5, "{slower:?}");
         assert!(slower.budget_bytes <= still.budget_bytes && slower.budget_bytes >= smallest.budget_bytes);
         assert_eq!(asked("100000% slower").unwrap().budget_bytes, smallest.budget_bytes);
     }
@@ -250,6 +281,7 @@ mod tests {
     fn a_text_that_is_no_instance_is_the_callers_fault() {
         let question = ProblemQuestion {
             goal: Goal::Smallest,
+            as_it_is: None,
             resident: Bytes(0),
             device: Bytes(0),
             host: Bytes(0),

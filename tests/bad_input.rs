@@ -1042,7 +1042,7 @@ fn large_graphs_take_linear_time_for_onnx_runtime() {
 /// Compiles large graphs into files of this form.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn large_graphs(form: &str) {
-    let n = if crate::support::is_thorough() { 30_000 } else { 10_000 };
+    let n = lmsc_testing::cases(10_000, 10_000, 30_000);
     let bench = Bench::new();
     let wide = 256i64;
     let mut cases: Vec<(&str, Vec<u8>, &str)> = Vec::new();

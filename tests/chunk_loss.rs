@@ -94,7 +94,7 @@ pub(crate) fn worst(before: &[(String, Vec<f32>)], after: &[(String, Vec<f32>)])
 
 #[test]
 fn random_steps_compute_the_same() {
-    let count = if std::env::var_os("LMSC_THOROUGH").is_some() { 2000 } else { 150 };
+    let count = lmsc_testing::cases(150, 600, 2000);
     let (mut cut, mut most, mut whole) = (0, (0.0, String::new()), 0);
     // Steps whose terms cancel: rounding is all that is left, and the last bits of inputs change as much.
     let mut sensitive = 0;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use lmsc::Binding;
 use lmsc_ir::{ElementType, Graph, Node, NodeId, Op, Place};
 
+use crate::support::Bench;
 use crate::support::models::{models, open};
-use crate::support::{Bench, is_thorough};
 
 /// Replaces the node's first result by its exponential, for all readers.
 fn spoil(graph: &mut Graph, id: NodeId) {
@@ -85,7 +85,7 @@ fn a_wrong_kernel_is_named_by_one_call() {
             assert_eq!(found.code, 1, "{name}: {}", found.stderr);
             assert!(found.stderr.contains(&format!("`{name}` (")), "{name}: {}", found.stderr);
         }
-        if known.len() >= 20 && !is_thorough() {
+        if known.len() >= lmsc_testing::cases(20, 20, usize::MAX) {
             break;
         }
     }

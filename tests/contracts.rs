@@ -637,11 +637,7 @@ fn with_odd_extents(case: &Case) -> Vec<ModelProto> {
 #[test]
 fn extents_beyond_all_take_neither_memory_nor_time() {
     let bench = Bench::new();
-    let one_in = match std::env::var("LMSC_THOROUGH").as_deref() {
-        Ok("all") => 1,
-        Ok(_) => 10,
-        Err(_) => 60,
-    };
+    let one_in = lmsc_testing::cases(60, 20, 1);
     let (mut models, mut tried, mut wrong) = (0, 0, Vec::new());
     for case in cases() {
         for model in with_odd_extents(&case) {

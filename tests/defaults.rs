@@ -10,7 +10,7 @@ use crate::support::interpreter::Interpreter;
 use lmsc_ir::{Graph, equiv};
 use lmsc_kernels::StepContext;
 use lmsc_passes::{PassCx, Pipeline};
-use lmsc_testing::{Rng, Size, Source, training_graph};
+use lmsc_testing::{Rng, Size, Source, cases, training_graph};
 
 /// A list of integers, one line of a random graph.
 struct List {
@@ -138,15 +138,11 @@ fn run(graph: &Graph, feed: Option<u64>) -> Vec<Vec<u8>> {
     graph.outputs.iter().map(|&output| interpreter.value(output).to_vec()).collect()
 }
 
-fn thoroughly(few: u64, many: u64) -> u64 {
-    if std::env::var_os("LMSC_THOROUGH").is_some() { many } else { few }
-}
-
 #[test]
 fn replaced_defaults_give_the_same_results_after_passes_and_through_text_and_mlir() {
     let clean_up = "fold-constants,merge-common-subexpressions{across-phases=true},remove-dead-nodes";
     let clean_up = Pipeline::parse(clean_up).unwrap();
-    let (graphs, mut folded, mut open) = (thoroughly(100, 2000), 0, 0);
+    let (graphs, mut folded, mut open) = (cases(100, 2000, 2000), 0, 0);
     for seed in 0..graphs {
         let arithmetic = Arithmetic::new(&mut Rng::new(seed));
         let original = arithmetic.graph(None);
@@ -179,7 +175,7 @@ fn replaced_defaults_give_the_same_results_after_passes_and_through_text_and_mli
 
 #[test]
 fn a_wrong_fold_is_found() {
-    let (wanted, mut planted, mut right, mut seed) = (thoroughly(100, 1000), 0, 0, 0);
+    let (wanted, mut planted, mut right, mut seed) = (cases(100, 1000, 1000), 0, 0, 0);
     while planted < wanted {
         seed += 1;
         let u = &mut Rng::new(seed);
@@ -216,7 +212,7 @@ fn a_wrong_fold_is_found() {
 
 #[test]
 fn random_steps_come_back_from_text_and_mlir() {
-    let steps = thoroughly(60, 633);
+    let steps = cases(60, 633, 633);
     let mut refused = 0;
     for seed in 0..steps {
         let size = Size { nodes: 5 + (seed % 120) as usize, tensor_bytes: 1 << 12 };

@@ -316,7 +316,7 @@ fn step(rng: &mut Rng) -> Graph {
 }
 
 fn cases() -> u64 {
-    if std::env::var_os("LMSC_THOROUGH").is_some() { 5000 } else { 300 }
+    lmsc_testing::cases(300, 1000, 5000)
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn distance(a: &[f32], b: &[f32]) -> f64 {
 
 #[test]
 fn random_steps_compute_nearly_the_same() {
-    let count = if std::env::var_os("LMSC_THOROUGH").is_some() { 400 } else { 60 };
+    let count = lmsc_testing::cases(60, 150, 400);
     let (mut errors, mut compared) = (Vec::new(), 0);
     for seed in 0..count {
         let size = Size { nodes: 10 + (seed % 70) as usize, tensor_bytes: 1 << 16 };
@@ -127,13 +127,12 @@ fn losses(path: &Path, recording: &Recording, steps: i64, rewrite: fn(Graph) -> 
 
 #[test]
 fn models_learn_alike() {
-    let thorough = std::env::var_os("LMSC_THOROUGH").is_some();
     let models: &[&str] =
         &["tiny_mlp", "tiny_cnn", "tiny_gpt2", "tiny_bert", "tiny_unet2d", "tiny_densenet", "tiny_mlp_mse"];
     for model in models {
         let path = Path::new(MODELS).join(model).join("training_model.onnx");
         let recording = read(&path.with_extension("recorded.safetensors"));
-        let steps = if thorough { 50 } else { 12 };
+        let steps = lmsc_testing::cases(12, 12, 50);
         let before = losses(&path, &recording, steps, |graph| graph);
         let after = losses(&path, &recording, steps, mixed);
         let off = before.iter().zip(&after).map(|(a, b)| ((a - b) / a).abs()).fold(0.0, f32::max);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::support::models::{models, open};
-use crate::support::{Bench, is_thorough, one_in, snapshot};
+use crate::support::{Bench, one_in, snapshot};
 use lmsc_plan::bound::{Certificate, certify};
 use lmsc_plan::instance::Instance;
 use serde_json::Value;
@@ -326,7 +326,7 @@ fn time_never_rises_with_memory() {
     let bench = Bench::new();
     let model = "testdata/models/resnet50/training_model.onnx";
     let questions = [("auto", 16), ("swap-only", 32), ("auto", 32), ("swap-only", 16)];
-    for (planner, batch) in &questions[..if is_thorough() { 4 } else { 2 }] {
+    for (planner, batch) in &questions[..lmsc_testing::cases(2, 2, 4)] {
         let arguments = format!(
             "sweep {model} --dim batch={batch} --budget 400MiB..3GiB --steps 50 --effort 1 --planner {planner} --addresses off --json"
         );

@@ -73,7 +73,7 @@ fn after_steps(graph: &Graph, outputs: &[String], feed: &[(String, String)]) -> 
 #[test]
 fn any_value_is_the_next_one_of_any_input() {
     let (mut compared, mut copied, mut planned) = (0usize, 0usize, 0usize);
-    let seeds = if crate::support::is_thorough() { 250 } else { 40 };
+    let seeds = lmsc_testing::cases(40, 80, 250);
     for seed in 0..seeds {
         let mut rng = Rng::new(seed);
         let size = Size::nodes(20 + rng.word() as usize % 40);

@@ -14,6 +14,7 @@ use crate::worker::without_lock;
 #[pyo3(from_item_all)]
 pub(crate) struct Asked {
     budget: String,
+    as_it_is: Option<u64>,
     resident: u64,
     device: u64,
     host: u64,
@@ -26,6 +27,7 @@ pub(crate) fn plan_problem(py: Python<'_>, instance: String, asked: Asked) -> Py
     let goal = asked.budget.parse().map_err(InputError::new_err::<String>)?;
     let question = ProblemQuestion {
         goal,
+        as_it_is: asked.as_it_is.map(Bytes),
         resident: Bytes(asked.resident),
         device: Bytes(asked.device),
         host: Bytes(asked.host),

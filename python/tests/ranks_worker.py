@@ -303,13 +303,13 @@ def parallel_loss() -> Facts:
     return compared(run, "0.7x")
 
 
-def gathers(mode: str, budget: str, rows: Callable[[int], int] = lambda _: BATCH, **how: Any) -> Facts:
+def gathers(mode: str, budget: str, rows: Callable[[int], int] = lambda _: BATCH, **options: Any) -> Facts:
     def run(way: Way) -> Facts:
         module = sharded(net(), mode)
         with torch._dynamo.config.patch(automatic_dynamic_shapes=False):
-            return train(way(module, **how), list(module.parameters()), batches(rows))
+            return train(way(module), list(module.parameters()), batches(rows))
 
-    return compared(run, budget)
+    return compared(run, budget, **options)
 
 
 class Experts(nn.Module):
@@ -488,9 +488,9 @@ def other_bytes_before() -> Facts:
     seen: list[Any] = []
     ask = planning._ask
 
-    def asked(problem: Any, options: Any, name: str, earlier: int) -> Any:
+    def asked(problem: Any, options: Any, name: str, earlier: int, **rest: Any) -> Any:
         seen.append((hash(problem.instance()[0]), earlier, problem.target.facts["host_bytes"]))
-        return ask(problem, options, name, earlier)
+        return ask(problem, options, name, earlier, **rest)
 
     planning._ask = asked
     Step.held_before = lambda *_: 1000 * (RANK + 1)

@@ -103,7 +103,7 @@ FURTHER = {
     "ddp": (2, "ddp_inside ddp_one_graph ddp_smaller_last ddp_static ddp_unused ddp_hook ddp_python_reducer joined"),
     "fsdp": (2, "fsdp_kept fsdp_whole fsdp_mixed fsdp_policies"),
     "in the graph": (2, "replicated sharded sharded_smallest sharded_all_smaller accumulated two_in_flight"),
-    "of activations": (2, "sequence_parallel parallel_loss experts centred"),
+    "of activations": (2, "sequence_parallel experts centred"),
     "stages": (2, "1f1b interleaved"),
     "three": (3, "ddp sharded_uneven sharded_smallest tensor_parallel experts gpipe"),
     "four": (4, "ddp fsdp sharded_tight tensor_parallel gpipe 1f1b"),
@@ -194,7 +194,8 @@ def test_collectives_run_beside_the_operators_and_are_awaited_in_their_pass(budg
     problems = asked(monkeypatch)
     model = sharded(nn.Sequential(*[nn.Linear(16, 16) for _ in range(4)]))
     torch.compile(model, backend=lmsc_backend.backend, options={"budget": budget, "effort": 5}, fullgraph=True)(torch.randn(64, 16))
-    assert all(problem["format"] == "lmsc-planner-dag-2" and len(problem["on_lane"]) == 16 for problem in problems)
+    assert len(problems) == 1
+    assert problems[0]["format"] == "lmsc-planner-dag-2" and len(problems[0]["on_lane"]) == 16
     beside = 0
     for graph in written[-1]:
         order = {node: place for place, node in enumerate(graph.graph.nodes)}

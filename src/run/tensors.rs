@@ -472,11 +472,7 @@ mod tests {
     #[test]
     fn every_byte_of_a_checkpoint_that_changes_is_found() {
         // Each change costs a digest of the whole, so the time grows with the square.
-        let floats = match std::env::var("LMSC_THOROUGH").as_deref() {
-            Ok("all") => 1 << 18,
-            Ok(_) => 1 << 14,
-            Err(_) => 1 << 8,
-        };
+        let floats = lmsc_testing::cases(1 << 8, 1 << 13, 1 << 18);
         let whole = checkpoint_of(floats);
         resumed(&whole.clone().into()).unwrap();
         let mut found = 0;

@@ -27,14 +27,9 @@ const WATCHDOG: Duration = Duration::from_secs(600);
 /// Address space of a call, in KiB: more than twice the need of any test.
 const MEMORY: u64 = 1_500_000;
 
-/// Whether slow tests try all of their cases, as in CI, which sets `LMSC_THOROUGH`.
-pub(crate) fn is_thorough() -> bool {
-    std::env::var_os("LMSC_THOROUGH").is_some()
-}
-
 /// A slow test tries one in this many of its cases.
 pub(crate) fn one_in() -> usize {
-    if is_thorough() { 1 } else { 8 }
+    lmsc_testing::cases(8, 4, 1)
 }
 
 /// A folder of its own for one test, and calls of `lmsc` that may use it.

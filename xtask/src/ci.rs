@@ -70,7 +70,7 @@ const fn step(name: &'static str, needs: Needs, run: fn(&mut Job<'_>) -> bool) -
 }
 
 /// The steps, the fastest failures first. `.github/workflows/ci.yml` lists the first [`GATE`], which `cargo xtask tidy` checks.
-pub(crate) const STEPS: [Step; 33] = [
+pub(crate) const STEPS: [Step; 34] = [
     step("fmt", Needs::Nothing, |job| job.cargo(&["fmt", "--all", "--check"], &[])),
     step("tidy", Needs::Nothing, tidy),
     step("clippy", Needs::Folder, clippy),
@@ -99,6 +99,7 @@ pub(crate) const STEPS: [Step; 33] = [
     step("test-all", Needs::Program, |job| {
         job.test(&[&TESTS[..], &["--", "--include-ignored"]].concat(), "all")
     }),
+    step("nvrtc-all", Needs::Folder, |job| job.script("check-nvrtc", &["--all"])),
     step("xla-all", Needs::Program, |job| job.script("check-xla", &[])),
     step("iree-all", Needs::Program, |job| job.script("check-iree", &[])),
     step("ort-all", Needs::Program, |job| job.script("check-ort", &["--tiny"])),
@@ -117,7 +118,8 @@ pub(crate) const STEPS: [Step; 33] = [
 pub(crate) const GATE: usize = 21;
 
 /// Steps that wait for the weekly run, unless a change touches the files that they check.
-const WATCHED: [(&str, &[&str]); 5] = [
+const WATCHED: [(&str, &[&str]); 6] = [
+    ("nvrtc-all", &["runtime/cuda/kernels/"]),
     ("xla-all", &["mlir/", "passes/src/lower", "src/emit.rs"]),
     ("iree-all", &["mlir/", "passes/src/lower", "src/emit.rs"]),
     ("ort-all", &["onnx/", "passes/src/lower", "src/emit.rs"]),

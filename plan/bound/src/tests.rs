@@ -25,11 +25,6 @@ fn small(count: u64, ops: usize) -> impl Iterator<Item = (u64, Problem, u64)> {
     problems.filter(|(_, problem, _)| (1..=6).contains(&problem.windows(&problem.uses()).len()))
 }
 
-/// Number of random problems of a slow test: `thorough` of them in CI, which sets `LMSC_THOROUGH`, and an eighth elsewhere.
-fn cases(thorough: u64) -> u64 {
-    if std::env::var_os("LMSC_THOROUGH").is_some() { thorough } else { thorough / 8 }
-}
-
 /// The smallest makespans found of plans that only swap: whole tensors, then also ranges.
 fn fastest(problem: &Problem, budget: u64) -> Option<(u64, u64)> {
     let request = Request::new(problem, budget);
@@ -127,7 +122,7 @@ fn no_bound_on_swapping_exceeds_what_is_possible() {
 
 #[test]
 fn no_bound_on_recomputation_exceeds_what_is_possible() {
-    let tried = cases(2000);
+    let tried = lmsc_testing::cases(250, 700, 2000);
     let (mut tight, mut cases, mut helps) = (0, 0, 0);
     for (seed, problem, budget) in small(tried, 6) {
         let without = fastest(&problem, budget).map_or(u64::MAX, |(_, best)| best);
@@ -233,7 +228,7 @@ fn damage(proof: &mut Proof, u: &mut Rng, ops: usize) {
 
 #[test]
 fn no_damage_makes_a_certificate_prove_more_than_is_possible() {
-    let tried = cases(1500);
+    let tried = lmsc_testing::cases(190, 500, 1500);
     let mut refused = [0; 2];
     for (seed, problem, budget) in small(tried, 6) {
         let mut u = Rng::new(seed);

@@ -110,6 +110,20 @@ impl Problem {
         self.lanes.len() > 1
     }
 
+    /// The duration of the step without a memory limit: each operator starts as soon as the one before it on its lane has ended,
+    /// and those of other lanes for which it waits. Without lanes, the time of all operators.
+    pub fn unlimited_nanos(&self) -> u64 {
+        let (mut waits, mut free) = (Waits::new(self), ByLane::<u64>::default());
+        let mut ends: Vec<u64> = Vec::with_capacity(self.ops.len());
+        for (op, tick) in self.ops.iter().zip(0..) {
+            let ready = waits.of(tick).into_iter().map(|before| ends[before as usize]).max().unwrap_or(0);
+            let lane = &mut free[usize::from(op.lane)];
+            *lane = ready.max(*lane).saturating_add(op.nanos);
+            ends.push(*lane);
+        }
+        free.into_iter().max().unwrap_or(0)
+    }
+
     /// The same operators in the same order, all of them on [`COMPUTE`]. A schedule of this problem is one of the problem.
     /// Operands of reductions stay as they are until the wait: their producers do not run again.
     pub fn on_one_lane(&self) -> Problem {

@@ -325,12 +325,12 @@ def squeeze_dims(x: Tensor, dims: list[int]) -> Tensor:
 
 
 def hypot(x: Tensor, y: Tensor) -> Tensor:
-    """The length of a vector of two, whose squares may be too large."""
+    """The length of a vector of two, whose squares may be too large. Beside infinity, it is infinite, whatever the other is."""
     if x.dtype in (torch.bfloat16, torch.float16):
         return hypot(x.float(), y.float()).to(x.dtype)
     large, small = torch.maximum(x.abs(), y.abs()), torch.minimum(x.abs(), y.abs())
     share = torch.where(large > 0, small / large, 0.0)
-    return large * torch.sqrt(1 + share * share)
+    return torch.where(x.isinf() | y.isinf(), torch.inf, large * torch.sqrt(1 + share * share))
 
 
 def add_product(product: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
@@ -371,7 +371,7 @@ def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
 def searchsorted(
     boundaries: Tensor, x: Tensor, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Tensor | None = None
 ) -> Tensor:  # fmt: skip
-    """The number of boundaries below each element, or up to it where `right`."""
+    """The number of boundaries below each element, or up to it where `right`: all of them for NaN."""
     right = right if side is None else side == "right"
     if sorter is not None:
         boundaries = boundaries.gather(-1, sorter)
@@ -379,7 +379,7 @@ def searchsorted(
         x_, b = x.unsqueeze(-1), boundaries.unsqueeze(-2)
     else:
         x_, b = x.unsqueeze(-1), boundaries
-    before = b <= x_ if right else b < x_
+    before = ~(b > x_) if right else ~(b >= x_)
     return before.sum(-1).to(torch.int32 if out_int32 else torch.int64)
 
 

@@ -724,5 +724,6 @@ def refuse_changes(saved: Saved) -> None:
     if labels:
         raise CaptureError(
             f"{saved.reach.line_of(labels[0])}the step changes `{labels[0]}`, which is in Python, and a graph cannot: keep it as a buffer of the "
-            "module (register_buffer) and write into it, or change it outside of the step"
+            "module (register_buffer) and write into it, or change it outside of the step; if the first forward pass alone changes it, call the "
+            "model once before"
         )

@@ -93,7 +93,11 @@ def run(optimizer: Optimizer, wanted: set[int] | None = None) -> None:
 
 def is_opaque(optimizer: Optimizer) -> bool:
     """Whether the optimizer cannot be tried on other tensors: it has hooks, or hands over to another one."""
-    return bool(hooks_of(optimizer)) or any(isinstance(v, Optimizer) for v in vars(optimizer).values())
+    return bool(hooks_of(optimizer)) or _hands_over(optimizer)
+
+
+def _hands_over(optimizer: Optimizer) -> bool:
+    return any(isinstance(v, Optimizer) for v in vars(optimizer).values())
 
 
 def needs_closure(optimizer: Optimizer) -> bool:
@@ -104,9 +108,12 @@ def needs_closure(optimizer: Optimizer) -> bool:
     return "closure" in parameters and parameters["closure"].default is inspect.Parameter.empty
 
 
-def goes_by_parts(optimizer: Optimizer) -> bool:
-    """Whether an update of one parameter after the other is that of all at once, by all that the optimizer keeps in tensors and in Python."""
-    if is_opaque(optimizer):
+def goes_by_parts(optimizer: Optimizer, hooks_around: bool = False) -> bool:
+    """Whether an update of one parameter after the other is that of all at once, by all that the optimizer keeps in tensors and in Python.
+
+    With `hooks_around` the hooks are called once, around a step without gradients behind those of the parts, which must change nothing.
+    """
+    if _hands_over(optimizer) if hooks_around else is_opaque(optimizer):
         return False
     found = []
     for apart in (False, True):
@@ -120,6 +127,10 @@ def goes_by_parts(optimizer: Optimizer) -> bool:
                         t.grad = (torch.rand(t.shape, generator=numbers) * 2 - 1).to(t.dtype)
                     for part in [{id(t)} for t in small.values()] if apart else [None]:
                         run(twin, part)
+                    if apart and hooks_around:
+                        for t in small.values():
+                            t.grad = None
+                        run(twin)
                 drawn = torch.get_rng_state()
         except Exception:
             return False
@@ -158,8 +169,6 @@ class Kept:
 
 def kept_by(optimizer: Optimizer, part: Sequence[Tensor], device: torch.device) -> Kept:
     """What the optimizer keeps of these parameters, by two steps of a replica over others like them."""
-    if is_opaque(optimizer):
-        return Kept()
     twins = {id(p): torch.full_like(p, 0.01, device=device, requires_grad=False) for p in part}
     nothing: dict[int, Tensor] = {id(p): torch.empty(0) for g in optimizer.param_groups for p in g["params"]}
     twin = replica(optimizer, lambda p: twins.get(id(p), nothing[id(p)]))
@@ -192,10 +201,10 @@ def signature(optimizer: Optimizer, part: Sequence[Tensor]) -> Any:
     return tuple((group[id(p)], p.shape, p.stride(), p.dtype) for p in part)
 
 
-def parts_of(parameters: Sequence[tuple[str, Tensor]]) -> Iterator[list[str]]:
+def parts_of(parameters: Sequence[tuple[Any, Tensor]]) -> Iterator[list[Any]]:
     """Names of parameters that follow each other, in parts of at most the bytes of the largest one."""
     largest = max((p.nbytes for _, p in parameters), default=0)
-    now: list[str] = []
+    now: list[Any] = []
     bytes_ = 0
     for name, p in parameters:
         if now and bytes_ + p.nbytes > largest:

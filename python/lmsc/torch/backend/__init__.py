@@ -7,6 +7,7 @@ run again. A checker that shares no code with the writer (`check`) compares them
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import weakref
@@ -24,7 +25,8 @@ from torch.utils.weak import WeakIdKeyDictionary
 from ..._lmsc import Error
 from .check import Unsound
 from .planning import Form, Options, Plan, Written, log, planned, size
-from .steps import Share, Step, step_of
+from .state import RestingState
+from .steps import Share, Step, refusal, step_of
 from .write import Ends
 
 __all__ = ["Plan", "Unsound", "backend", "plan", "plans"]
@@ -40,9 +42,16 @@ def backend(graph: fx.GraphModule, inputs: Sequence[Any], *, options: dict[str, 
 
     An error of lmsc is raised by the call of the graph, not from here: PyTorch would hide it in a report about its compiler.
     """
+    return _compiled(graph, inputs, options, moving=True)
+
+
+def _compiled(graph: fx.GraphModule, inputs: Sequence[Any], options: dict[str, Any] | None, moving: bool) -> Callable[..., Any]:
+    """The compiled graph. With `moving` the state of the optimizers rests on the host from now on."""
     try:
         compilation = _Compilation(Options.of(options), step_of(options))
         run = compilation.compiled(graph, inputs)
+        for state in compilation.states if moving else ():
+            state.move()
     except Error as error:
         return _refusing(error, graph, inputs)
     run._lmsc_plans = compilation.plans
@@ -72,6 +81,8 @@ class _Compilation:
 
     def __init__(self, options: Options, step: Step):
         self.options, self.step = options, step
+        self.states = [RestingState.of(optimizer) for optimizer in options.optimizer]
+        self.costs = [state.costs() for state in self.states]
         self.plans: list[Plan] = []
         self.lasting: dict[int, Any] = {}
         self.read = WeakIdKeyDictionary()
@@ -142,15 +153,31 @@ class _Compilation:
         frame = compile_id.frame_id if compile_id else None
         storages = {value.untyped_storage()._cdata: value.untyped_storage().nbytes() for value in self.lasting.values() if _has_storage(value)}
         earlier = self.step.held_before(frame, storages)
-        written = planned(graph, ends, self.options, self._name(), self.lasting.keys(), earlier, form)
-        self._keep(written.plan)
+        stays = sum(costs.stays for costs in self.costs)
+        written = planned(graph, ends, self.options, self._name(), self.lasting.keys(), earlier, stays, form)
         plan = written.plan
+        if self.states and ends.backward:
+            plan = dataclasses.replace(plan, state=sum(costs.rests for costs in self.costs), update=self._bytes_of_an_update(plan, storages))
+            if self.options.of_the_machine and plan.update > plan.budget:
+                reason = f"an update of the optimizer takes {plan.update} bytes of a budget of {plan.budget}: parameters, gradients, and a part of its state"
+                raise refusal(reason, plan.update, plan.budget, plan.update)
+        log.info("%s", plan)
+        self._keep(plan)
         self.step.add(frame, plan, Share(plan.name, plan.peak, plan.as_it_is, plan.held, plan.gradients, storages))
         if self.step.graphs() > 1:
             log.info("%s is one of %d of its step, which together take at most %s", plan.name, self.step.graphs(), size(self.step.peak()))
             if self.options.of_the_machine:
                 self.step.check(plan.budget)
         return written
+
+    def _bytes_of_an_update(self, plan: Plan, storages: dict[int, int]) -> int:
+        """The most bytes of the device while an optimizer updates: parameters, buffers, gradients, what the loop holds, and a part of the state."""
+        trained = [p for state in self.states for p in state.trained()]
+        others = self.step.lasting() | {p.untyped_storage()._cdata: p.untyped_storage().nbytes() for p in trained}
+        beside = sum(bytes_ for storage, bytes_ in others.items() if storage not in storages)
+        lasting = [value for value in self.lasting.values() if _has_storage(value) and value.requires_grad]
+        gradients = {id(p): p.nbytes for p in (*lasting, *trained)}
+        return plan.resident + plan.results + beside + sum(gradients.values()) + max(costs.update for costs in self.costs)
 
     def _keep(self, plan: Plan) -> None:
         self.plans.append(plan)
@@ -205,7 +232,7 @@ def plan(model: torch.nn.Module, example: Any, budget: str | int, **options: Any
     asked = {"budget": budget, **options}
 
     def planning(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-        run = backend(graph, inputs, options=asked)
+        run = _compiled(graph, inputs, asked, moving=False)
         found.extend(getattr(run, "_lmsc_plans", ()))
         return run
 

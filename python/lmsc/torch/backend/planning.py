@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import dataclasses
 import functools
 import json
 import logging
 import math
 import os
-import re
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +46,8 @@ class Options:
     effort: int = 20
     #: The compiler that runs the written graphs.
     inner: str = "eager"
+    #: Optimizers whose state rests on the host between their steps.
+    optimizer: tuple[torch.optim.Optimizer, ...] = ()
     #: Of a graph with collectives, how many seconds a process waits for the others to compile it, too.
     wait: float = 20
 
@@ -70,7 +70,11 @@ class Options:
         wait = given.get("wait", 20)
         if not isinstance(wait, (int, float)) or isinstance(wait, bool) or not 0 < wait <= 86_400:
             raise InputError(f"option wait={wait!r}: a number of seconds, at most a day")
-        return cls(**{**given, "budget": str(given["budget"])})
+        optimizers = given.get("optimizer") or ()
+        optimizers = tuple(optimizers) if isinstance(optimizers, (list, tuple)) else (optimizers,)
+        if not all(isinstance(one, torch.optim.Optimizer) for one in optimizers):
+            raise InputError("option optimizer: an optimizer of PyTorch, or a list of them")
+        return cls(**{**given, "budget": str(given["budget"]), "optimizer": optimizers})
 
     @property
     def of_the_machine(self) -> bool:
@@ -103,8 +107,13 @@ class Plan:
     #: The bytes that stay between the passes, results included, and those of the gradients.
     held: int = 0
     gradients: int = 0
+    #: The bytes of the results alone.
+    results: int = 0
     #: The bytes of the budget that earlier graphs of the step hold.
     earlier: int = 0
+    #: The bytes of the optimizer's state that rest on the host, and the most bytes of the device while the optimizer updates.
+    state: int = 0
+    update: int = 0
     symbolic: bool = False
     inner: str = "eager"
 
@@ -115,11 +124,12 @@ class Plan:
         slower = 100 * (self.seconds / self.seconds_as_it_is - 1) if self.seconds_as_it_is else 0.0
         earlier = f" beside {size(self.earlier)} that earlier graphs of the step hold" if self.earlier else ""
         sizes = "; for the first sizes only" if self.symbolic else ""
+        state = f"; {size(self.state)} of the optimizer's state rest on the host, an update takes {size(self.update)}" if self.update else ""
         operators = "operators" if self.inner == "eager" else f"kernels of {self.inner.capitalize()}"
         return (
             f"{self.name}: {self.operators} {operators} within {size(self.budget)}{earlier}, as they are {size(self.as_it_is)}: planned peak "
             f"{size(self.peak)}, of which {size(self.resident)} are parameters and inputs; {copies}, {again}; modelled {slower:.1f} % "
-            f"slower on {self.target}{sizes}"
+            f"slower on {self.target}{sizes}{state}"
         )
 
     def _repr_html_(self) -> str:
@@ -172,11 +182,12 @@ def planned(
     name: str,
     lasting: Set[int] = frozenset(),
     earlier: int = 0,
+    beside: int = 0,
     form: Form = Form(),  # noqa: B008 (it is frozen)
 ) -> Written:
     """The graphs that compute what the joint graph computes, within the budget; checked.
 
-    `lasting`: as of `Problem`. `earlier`: the bytes that earlier graphs of the step hold; they count if the budget is one of the machine.
+    `lasting`, `beside`: as of `Problem`. `earlier`: the bytes that earlier graphs of the step hold; they count if the budget is one of the machine.
 
     Raises:
         Refusal: No plan keeps within the budget.
@@ -187,15 +198,15 @@ def planned(
     drop_unread_arguments(joint.graph)
     joint.graph.eliminate_dead_code()
     target = options.machine(device_of(joint.graph))
-    facts = joint.graph, ends.forward, ends.forward_descriptions, target, lasting
+    facts = joint.graph, ends.forward, ends.forward_descriptions, target, lasting, beside
     problem = form.problem(*facts)
     agreement = ranks.agreed(problem, options, name, earlier if options.of_the_machine else 0)
     earlier = agreement.earlier
-    ask = functools.partial(_ask if ends.backward else _ask_at_least, name=name, earlier=earlier)
+    ask, of_the_step = _ask if ends.backward else _ask_at_least, {"name": name, "earlier": earlier}
     if problem.collectives:
-        answer, named = agreement.asked(functools.partial(_started_and_awaited, problem, ask), options)
+        answer, named = agreement.asked(functools.partial(_started_and_awaited, problem, ask, facts=of_the_step), options)
     else:
-        problem, answer, named = _best(problem, (other(*facts) for other in form.others), options, ask)
+        problem, answer, named = _best(problem, (other(*facts) for other in form.others), options, functools.partial(ask, **of_the_step))
     agreement.settle(problem, answer)
     forward, backward = form.writer(joint, problem, answer["plan"], named, ends).write()
     has_backward = bool(ends.backward)
@@ -203,8 +214,9 @@ def planned(
     agreement.confirm(forward.graph, backward.graph)
     held = _bytes_held(forward.graph, problem) if has_backward else 0
     gradients = sum(problem.bytes[s] for s in {problem.storage[node] for node in ends.backward if node in problem.storage})
-    plan = dataclasses.replace(_facts(problem, answer, name), held=held, gradients=gradients, earlier=earlier, inner=form.inner)
-    log.info("%s", plan)
+    results = sum(problem.bytes[s] for s in problem.pinned - problem.resident)
+    facts = {"held": held, "gradients": gradients, "results": results, "earlier": earlier, "inner": form.inner}
+    plan = dataclasses.replace(_facts(problem, answer, name), **facts)
     return Written(plan, forward, backward)
 
 
@@ -224,39 +236,18 @@ def check(
         raise Unsound(f"the written graphs take {found} bytes, the plan {allowed}")
 
 
-def _started_and_awaited(problem: Problem, ask: Callable[..., Any], options: Options) -> tuple[dict[str, Any], list[int]]:
-    """The faster of two answers: the second is that of the problem whose waits for collectives come later, within the bytes of the first. Both tell the
-    time of a step without a limit, in which they come later."""
-    if not problem.lanes():
-        return ask(problem, options)
-    waits, traced = later_waits(problem), problem.ops
-    problem.ops = waits
-    unlimited = {"compute_ns": int(problem.unlimited_seconds() * 1e9)}
-    if options.budget.endswith("slower"):
-        answer, named = ask(problem, dataclasses.replace(options, budget=_slower_than_its_operators(problem, options.budget)))
-        return answer | unlimited, named
-    problem.ops = traced
-    answer, named = ask(problem, options)
-    if waits == traced:
-        return answer | unlimited, named
-    problem.ops = waits
-    with contextlib.suppress(Refusal):
-        second, second_named = ask(problem, dataclasses.replace(options, budget=f"{answer['budget_bytes']}B"))
-        if second["makespan_ns"] < answer["makespan_ns"]:
-            return second | unlimited | {"as_it_is_bytes": answer["as_it_is_bytes"]}, second_named
-    problem.ops = traced
-    return answer | unlimited, named
-
-
-def _slower_than_its_operators(problem: Problem, budget: str) -> str:
-    """The goal, of which the time of a step is that without a limit, as one whose time is that of the operators that compute: the library's."""
-    lanes = problem.lanes()
-    computes = sum(op.seconds for place, op in enumerate(problem.ops) if place not in lanes)
-    number = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)% *slower", budget)
-    if number is None or not computes:
-        return budget
-    longest = (1 + float(number[1]) / 100) * problem.unlimited_seconds()
-    return f"{max(longest / computes - 1, 0) * 100:.4f}% slower"
+def _started_and_awaited(problem: Problem, ask: Callable[..., Any], options: Options, facts: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
+    """The library's answer to the problem whose waits for collectives come late. Where that has no plan, or the smallest is asked for, to the problem as
+    it was traced: it needs less. A share of the peak is one of the graph as it was traced."""
+    if not problem.lanes() or options.budget == "smallest":
+        return ask(problem, options, **facts)
+    traced, as_it_is = problem.ops, problem.as_it_is_bytes()
+    problem.ops = later_waits(problem)
+    try:
+        return _ask(problem, options, **facts, as_it_is=as_it_is)
+    except Refusal:
+        problem.ops = traced
+        return ask(problem, options, **facts)
 
 
 def _best(
@@ -268,7 +259,7 @@ def _best(
     try:
         answer, named = _asked_again(problem, options, functools.partial(ask, problem))
         found.append((problem, answer, named))
-        if options.budget.endswith("slower") or options.budget != "smallest" and answer["makespan_ns"] <= answer["compute_ns"]:
+        if options.budget.endswith("slower") or options.budget != "smallest" and answer["makespan_ns"] <= answer["as_it_is_ns"]:
             return found[0]
         bytes_ = answer["budget_bytes"]
     except Refusal as refusal:
@@ -326,13 +317,14 @@ def _cost(answer: dict[str, Any], options: Options) -> tuple[int, int]:
     return costs[::-1] if options.budget == "smallest" or options.budget.endswith("slower") else costs
 
 
-def _ask(problem: Problem, options: Options, name: str, earlier: int) -> tuple[dict[str, Any], list[int]]:
+def _ask(problem: Problem, options: Options, name: str, earlier: int, as_it_is: int | None = None) -> tuple[dict[str, Any], list[int]]:
     """The library's answer, and the storage of each tensor of its problem. Its bytes are those of this graph, but for the budget, which contains
-    those that earlier graphs hold."""
+    those that earlier graphs hold. `as_it_is`: the peak of the graph, where that is not the problem's."""
     instance, named = problem.instance()
     facts = problem.target.facts
     asked = {
         "budget": options.budget,
+        "as_it_is": None if as_it_is is None else as_it_is + earlier,
         "resident": problem.outside_bytes() + earlier,
         "device": facts["device_bytes"],
         "host": facts["host_bytes"],
@@ -403,7 +395,7 @@ def _facts(problem: Problem, answer: dict[str, Any], name: str) -> Plan:
         again={node.name: count for node, count in again.items()},
         random_again=sum(map(is_rng_op, again)),
         seconds=answer["makespan_ns"] * 1e-9,
-        seconds_as_it_is=answer["compute_ns"] * 1e-9,
+        seconds_as_it_is=answer["as_it_is_ns"] * 1e-9,
         target=problem.target.name,
         symbolic=_symbols(problem.graph),
     )

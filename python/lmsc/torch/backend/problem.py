@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import operator
 from collections.abc import Iterable, Sequence, Set
@@ -197,10 +198,12 @@ class Problem:
     """Storages of a graph and the operators over them, the forward pass first."""
 
     def __init__(
-        self, graph: fx.Graph, forward_outputs: Sequence[Any], descriptions: Sequence[Any], target: Target, lasting: Set[int] = frozenset()
-    ):
-        """`lasting` are the inputs, by their place in Dynamo's graph, that are parameters or buffers."""
-        self.graph, self.target = graph, target
+        self, graph: fx.Graph, forward_outputs: Sequence[Any], descriptions: Sequence[Any], target: Target, lasting: Set[int] = frozenset(),
+        beside: int = 0,
+    ):  # fmt: skip
+        """`lasting` are the inputs, by their place in Dynamo's graph, that are parameters or buffers. `beside`: bytes of the device that are there and are
+        no inputs of the graph."""
+        self.graph, self.target, self.beside = graph, target, beside
         self.bytes: list[int] = []
         self.owner: list[fx.Node] = []  # by storage, the node that makes it
         self.resident: set[int] = set()
@@ -406,7 +409,7 @@ class Problem:
         return self._counted(outputs | self.changed)
 
     def resident_bytes(self) -> int:
-        return sum(self.bytes[s] for s in self.resident)
+        return sum(self.bytes[s] for s in self.resident) + self.beside
 
     def outside_bytes(self) -> int:
         """The resident bytes that are no tensors of the instance."""
@@ -434,19 +437,20 @@ class Problem:
             return {}
         return {place: 1 for place, op in enumerate(self.ops) if op.kind == "run" and is_collective(op.node)}
 
-    def unlimited_seconds(self) -> float:
-        """The time of a step without a limit: each lane runs its operators in their order, each as early as its operands are there."""
-        lanes = self.lanes()
-        free: dict[int, float] = {}
-        written: dict[int, float] = {}
-        read: dict[int, float] = {}
+    def as_it_is_bytes(self) -> int:
+        """The most bytes at once, resident ones included, if the operators run in their order and nothing leaves or runs again."""
+        given, kept = self._given(), set(self.kept())
+        used: dict[int, list[int]] = {}
         for place, op in enumerate(self.ops):
-            lane = lanes.get(place, 0)
-            waits = [*(written.get(s, 0) for s in op.reads), *(read.get(s, 0) for s in op.changes)]
-            end = free[lane] = max([free.get(lane, 0), *waits]) + op.seconds
-            written |= dict.fromkeys((*op.makes, *op.changes), end)
-            read |= {s: max(read.get(s, 0), end) for s in op.reads}
-        return max(free.values())
+            for storage in (*op.reads, *op.makes):
+                used.setdefault(storage, []).append(place)
+        change = [0] * (len(self.ops) + 1)
+        for storage, places in used.items():
+            bytes_ = max(self.bytes[storage], 1)
+            change[0 if storage in given else places[0]] += bytes_
+            change[len(self.ops) if storage in kept else places[-1] + 1] -= bytes_
+        live = itertools.accumulate(change)
+        return self.outside_bytes() + max((bytes_ + op.workspace for bytes_, op in zip(live, self.ops, strict=False)), default=0)
 
     def instance(self) -> tuple[str, list[int]]:
         """The problem as an instance of lmsc, and the storage of each of its tensors."""

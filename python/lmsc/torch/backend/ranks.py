@@ -291,7 +291,7 @@ def _first_difference(one: list[Any], other: list[Any], rank: int, other_rank: i
 
 def _settings(problem: Problem, options: Options) -> dict[str, Any]:
     return {
-        **dataclasses.asdict(options),
+        **{name: getattr(options, name) for name in options.__dataclass_fields__ if name != "optimizer"},
         "the version of PyTorch": torch.__version__,
         "the version of lmsc": _lmsc.__version__,
         "the duplex of the link": problem.target.link["duplex"],

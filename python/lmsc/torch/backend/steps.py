@@ -15,7 +15,7 @@ from typing import Any
 
 from ..._lmsc import Refusal
 
-__all__ = ["Share", "Step", "step_of"]
+__all__ = ["Share", "Step", "refusal", "step_of"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,10 @@ class Step:
         alive = self._alive()
         return _beside(list(alive.values())[: list(alive).index(frame)] if frame in alive else list(alive.values()), [], lasting)
 
+    def lasting(self) -> dict[int, int]:
+        """The bytes of the parameters and buffers of all graphs, by their storages."""
+        return {storage: bytes_ for share in self._alive().values() for storage, bytes_ in share.lasting.items()}
+
     def graphs(self) -> int:
         """The number of graphs."""
         return len(self._alive())
@@ -83,14 +87,20 @@ class Step:
         if together <= budget:
             return
         enough = max(share.as_it_is + beside for share, beside in self._with_others())
-        refusal = Refusal(
-            f"LMS0101: the step is {self.graphs()} graphs, which together take {together} bytes of a budget of {budget}: the first was planned before "
-            f'the others were known; make it one graph (fullgraph=True tells where it breaks), or give "smallest" or {enough} bytes'
-        )
-        facts = {"code": "LMS0101", "helps": (), "node": None, "needed": together, "budget": budget, "smallest_budget": enough}
-        for name, fact in facts.items():
-            setattr(refusal, name, fact)
-        raise refusal
+        raise refusal(
+            f"the step is {self.graphs()} graphs, which together take {together} bytes of a budget of {budget}: the first was planned before "
+            f'the others were known; make it one graph (fullgraph=True tells where it breaks), or give "smallest" or {enough} bytes',
+            together, budget, enough,
+        )  # fmt: skip
+
+
+def refusal(reason: str, needed: int, budget: int, smallest_budget: int) -> Refusal:
+    """The refusal of a step that needs more bytes than the budget."""
+    found = Refusal(f"LMS0101: {reason}")
+    facts = {"code": "LMS0101", "helps": (), "node": None, "needed": needed, "budget": budget, "smallest_budget": smallest_budget}
+    for name, fact in facts.items():
+        setattr(found, name, fact)
+    return found
 
 
 def _beside(earlier: list[Share], later: list[Share], lasting: Mapping[int, int]) -> int:

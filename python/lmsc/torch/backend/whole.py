@@ -207,9 +207,9 @@ class StepProblem(Problem):
     """The problem of a step. Its variables are given and kept, and may leave; all of it is one pass."""
 
     def __init__(self, graph: fx.Graph, outputs: Sequence[Any], target: Target, leaving: Set[fx.Node], beside: int):
-        self.leaving, self.beside = leaving, beside
+        self.leaving = leaving
         self.variables: set[int] = set()
-        super().__init__(graph, outputs, [None] * len(outputs), target)
+        super().__init__(graph, outputs, [None] * len(outputs), target, beside=beside)
 
     def _forward_nodes(self) -> set[fx.Node]:
         return set(self.graph.nodes)
@@ -238,9 +238,6 @@ class StepProblem(Problem):
 
     def kept(self) -> tuple[int, ...]:
         return tuple(sorted({*super().kept(), *self.variables}))
-
-    def resident_bytes(self) -> int:
-        return super().resident_bytes() + self.beside
 
     def outside_bytes(self) -> int:
         return self.resident_bytes() - sum(self.bytes[s] for s in self.changed & self.resident)

@@ -21,11 +21,21 @@ def _unary(name: str, onnx: str) -> None:
 
 for _name, _onnx in {
     "neg": "Neg", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "abs": "Abs", "sin": "Sin", "cos": "Cos", "tan": "Tan", "tanh": "Tanh",
-    "sigmoid": "Sigmoid", "erf": "Erf", "sign": "Sign", "reciprocal": "Reciprocal",
+    "sigmoid": "Sigmoid", "erf": "Erf", "reciprocal": "Reciprocal",
     "relu": "Relu", "sinh": "Sinh", "cosh": "Cosh", "asin": "Asin", "acos": "Acos", "atan": "Atan", "asinh": "Asinh",
     "acosh": "Acosh", "atanh": "Atanh", "hardswish": "HardSwish", "mish": "Mish",
 }.items():  # fmt: skip
     _unary(_name, _onnx)
+
+
+@op("sign")
+def sign(t: Translator, n: Node, x: Node) -> str:
+    """PyTorch's sign of NaN is 0; that of ONNX is NaN."""
+    v = t.value(x)
+    of_number = t.b.node("Sign", v)
+    if not t.dtype(x).is_floating_point:
+        return of_number
+    return t.b.node("Where", t.b.node("IsNaN", v), t.value(0.0, t.dtype(x)), of_number)
 
 
 @op("round.default", "floor", "ceil", "trunc")
@@ -301,7 +311,8 @@ def atan2(t: Translator, n: Node, y: Node, x: Node) -> str:
     angle = b.node("Atan", b.node("Where", b.node("Equal", small, zero), zero, quotient))
     angle = b.node("Where", steep, b.node("Sub", t.value(math.pi / 2, d), angle), angle)
     angle = b.node("Where", _is_negative(t, vx, d), b.node("Sub", t.value(math.pi, d), angle), angle)
-    return b.node("Where", _is_negative(t, vy, d), b.node("Neg", angle), angle)
+    angle = b.node("Where", _is_negative(t, vy, d), b.node("Neg", angle), angle)
+    return b.node("Where", b.node("Or", b.node("IsNaN", vy), b.node("IsNaN", vx)), b.node("Add", vy, vx), angle)
 
 
 @op("_to_copy", "prims::convert_element_type", seen="dtype")

@@ -85,7 +85,9 @@ fn statistics<'a>(planes: impl Iterator<Item = &'a [f32]> + Clone) -> (f64, f64)
 /// the rounding is subtracted.
 fn variance(squares: f64, count: usize, mean: f64) -> f64 {
     let off = mean - f64::from(mean as f32);
-    (squares / count as f64 - off * off).max(0.0)
+    let found = squares / count as f64 - off * off;
+    // `max` would take NaN, the variance beside an infinite element, for 0.
+    if found < 0.0 { 0.0 } else { found }
 }
 
 /// Columns of a matrix that are normalized together: the channels of [`channels`] whose planes are single elements.
