@@ -13,7 +13,7 @@ use lmsc_testing::{Rng, Size, training_graph};
 /// The graph with channels last, and the pass's remarks; none if it changed nothing.
 fn last(graph: &Graph) -> Option<(Graph, Vec<String>)> {
     let mut after = graph.clone();
-    let ran = Pipeline::parse("layout{nhwc}")
+    let ran = Pipeline::parse("layout")
         .unwrap()
         .run(&mut after, &PassCx::default())
         .unwrap_or_else(|e| panic!("{e}\n{}", graph.to_text()));

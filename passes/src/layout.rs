@@ -11,15 +11,13 @@ use lmsc_ir::{
 };
 
 use crate::clean_up::{captured, not_older, not_planned};
-use crate::{CallOption, Outcome, Pass, PassCx, PassError, PassKind};
+use crate::{Outcome, Pass, PassCx, PassError, PassKind};
 
 /// The pass writes axes of sums as operands, which ONNX's operators take since this version.
 const OPSET: i64 = 13;
 
 /// The version of ONNX since which `ReduceMean` takes its axes as an operand.
 const AXES_OF_MEANS: i64 = 18;
-
-const NHWC: CallOption = CallOption::flag("nhwc", "whether images have their channels last", true);
 
 /// Elementwise operators: each element of the result depends on the elements of the operands at its own place.
 const ELEMENTWISE: &[(&str, &[&str])] = &[
@@ -121,14 +119,7 @@ impl Pass for Layout {
         PassKind::Operators
     }
 
-    fn options(&self) -> &[CallOption] {
-        &[NHWC]
-    }
-
-    fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
-        if !cx.flag(&NHWC) {
-            return Ok(Outcome::default());
-        }
+    fn run(&self, graph: &mut Graph, _: &PassCx) -> Result<Outcome, PassError> {
         not_older(self.name(), graph, OPSET)?;
         not_planned(self.name(), graph)?;
         let mut walk = Walk::new(graph);
