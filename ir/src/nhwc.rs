@@ -27,6 +27,8 @@ const FORMS: &[Nhwc] = &[
     form("NhwcAveragePoolGrad", (ONNX, "AveragePoolGrad"), &[0], &[0]),
     form("NhwcConv", (ONNX, "Conv"), &[0], &[0]),
     form("NhwcConvGrad", (MS, "ConvGrad"), &[0, 1], &[0]),
+    form("NhwcConvTranspose", (ONNX, "ConvTranspose"), &[0], &[0]),
+    form("NhwcConvTransposeGrad", (MS, "ConvTransposeGrad"), &[0, 1], &[0]),
     form("NhwcMaxPool", (ONNX, "MaxPool"), &[0], &[0, 1]),
     form("NhwcMaxPoolGrad", (MS, "MaxPoolGrad"), &[0, 1], &[0]),
     form("NhwcMaxPoolGrad", (ONNX, "MaxPoolGrad"), &[0, 1], &[0]),

@@ -373,7 +373,7 @@ impl<'g> Walk<'g> {
             (ONNX, "BatchNormalization") | (MS, "BatchNormInternal") => self.normalization(id, &[0]),
             (MS, "BatchNormalizationGrad") => self.normalization(id, &[0, 1]),
             (ONNX, "GlobalAveragePool") => self.global(id),
-            (ONNX, "Concat" | "Split") | (MS, "SplitTraining") => self.joined(id),
+            (ONNX, "Concat" | "Split") | (MS, "ConcatTraining" | "SplitTraining") => self.joined(id),
             key if REDUCTIONS.contains(&key) => self.reduction(id),
             (domain, name)
                 if ELEMENTWISE.iter().any(|(of, names)| *of == domain && names.contains(&name)) =>
@@ -506,10 +506,12 @@ impl<'g> Walk<'g> {
     /// A concatenation or a split along an axis.
     fn joined(&mut self, id: NodeId) -> Option<()> {
         let node = self.graph.node(id);
-        let is_split = node.op.name() != "Concat";
+        let is_split = node.op.name().starts_with("Split");
         let operands: Vec<ValueId> = node.operands.iter().flatten().copied().collect();
         let images = if is_split { operands.get(..1)? } else { &operands[..] }.to_vec();
-        let results: Vec<ValueId> = node.results.iter().flatten().copied().collect();
+        // `ConcatTraining` has the extents along the axis as its second result.
+        let count = if is_split { node.results.len() } else { 1 };
+        let results: Vec<ValueId> = node.results.iter().take(count).flatten().copied().collect();
         let rank = self.dims(*images.first()?)?.len();
         let Some(&Attr::Int(axis)) = self.graph.attribute(node, "axis") else { return None };
         let axis = usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok()?;

@@ -1,9 +1,9 @@
 //! Operators on images with channels last.
 
-use lmsc_ir::nhwc::{self, permuted, to_last};
+use lmsc_ir::nhwc::{self, permuted, to_first, to_last};
 use lmsc_ir::{TensorType, Type};
 
-use super::{ANY_VERSION, Answer, Cx, Operand, Query, Wanted, table, wrong};
+use super::{ANY_VERSION, Answer, Cx, Declared, Operand, Query, Wanted, table, wrong};
 
 /// The rule of the operator with channels first, on operands with channels first.
 pub(super) fn nhwc(cx: &Cx<'_>) -> Answer {
@@ -22,9 +22,16 @@ pub(super) fn nhwc(cx: &Cx<'_>) -> Answer {
             (operand, _) => *operand,
         })
         .collect();
-    // Declarations are of the order of this operator's axes.
-    let results: Vec<Option<Wanted<'_>>> =
-        query.results.iter().map(|wanted| wanted.map(|it| Wanted { declared: None, ..it })).collect();
+    let declared: Vec<Option<Declared>> = (query.results.iter().enumerate())
+        .map(|(index, wanted)| {
+            let declared = (*wanted)?.declared.filter(|_| form.results.contains(&index))?.clone();
+            let dims = declared.dims.map(|dims| permuted(&dims, &to_first(dims.len())));
+            Some(Declared { dims, ..declared })
+        })
+        .collect();
+    let results: Vec<Option<Wanted<'_>>> = (query.results.iter().zip(&declared))
+        .map(|(wanted, turned)| wanted.map(|it| Wanted { declared: turned.as_ref().or(it.declared), ..it }))
+        .collect();
     let first = Query {
         op: &op,
         version: ANY_VERSION,

@@ -185,6 +185,8 @@ static RULES: &[(&str, &str, Rule)] = &[
     (LMSC, "NhwcAveragePoolGrad", nhwc::nhwc),
     (LMSC, "NhwcConv", nhwc::nhwc),
     (LMSC, "NhwcConvGrad", nhwc::nhwc),
+    (LMSC, "NhwcConvTranspose", nhwc::nhwc),
+    (LMSC, "NhwcConvTransposeGrad", nhwc::nhwc),
     (LMSC, "NhwcMaxPool", nhwc::nhwc),
     (LMSC, "NhwcMaxPoolGrad", nhwc::nhwc),
     (MS, "AveragePoolGrad", conv::average_pool_gradient),

@@ -198,6 +198,8 @@ static RULES: &[(&str, &str, Rule)] = &[
     (LMSC, "NhwcAveragePoolGrad", channels_last),
     (LMSC, "NhwcConv", channels_last),
     (LMSC, "NhwcConvGrad", channels_last),
+    (LMSC, "NhwcConvTranspose", channels_last),
+    (LMSC, "NhwcConvTransposeGrad", channels_last),
     (LMSC, "NhwcMaxPool", channels_last),
     (LMSC, "NhwcMaxPoolGrad", channels_last),
     (MS, "AveragePoolGrad", stream::average_pool_gradient),

@@ -193,6 +193,8 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     (LMSC, "NhwcAveragePoolGrad", L, |s| nhwc::channels_last(s, pool::average_grad)),
     (LMSC, "NhwcConv", L, |s| nhwc::channels_last(s, conv::conv)),
     (LMSC, "NhwcConvGrad", L, |s| nhwc::channels_last(s, conv::conv_grad)),
+    (LMSC, "NhwcConvTranspose", L, |s| nhwc::channels_last(s, conv::conv_transpose)),
+    (LMSC, "NhwcConvTransposeGrad", L, |s| nhwc::channels_last(s, conv::conv_transpose_grad)),
     (LMSC, "NhwcMaxPool", L, |s| nhwc::channels_last(s, pool::max)),
     (LMSC, "NhwcMaxPoolGrad", L, |s| nhwc::channels_last(s, pool::max_grad)),
     (MS, "ConvGrad", L, conv::conv_grad),
