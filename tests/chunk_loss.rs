@@ -36,7 +36,7 @@ pub(crate) fn run(graph: &Graph, classes: usize) -> Vec<(String, Vec<f32>)> {
 }
 
 /// The same on numbers that differ in their last bits, in another way for each `beside` but 0.
-pub(crate) fn run_beside(graph: &Graph, classes: usize, beside: u64) -> Vec<(String, Vec<f32>)> {
+fn run_beside(graph: &Graph, classes: usize, beside: u64) -> Vec<(String, Vec<f32>)> {
     let mut bits = Rng::new(beside);
     let mut interpreter = Interpreter::new(graph.clone()).unwrap_or_else(|e| panic!("{e}"));
     let element = |interpreter: &Interpreter, value: ValueId| {
@@ -78,7 +78,7 @@ fn results(interpreter: &Interpreter) -> Vec<(String, Vec<f32>)> {
 }
 
 /// The distance of two lists, relative to the length of the first.
-pub(crate) fn distance(a: &[f32], b: &[f32]) -> f64 {
+fn distance(a: &[f32], b: &[f32]) -> f64 {
     let norm = |list: &mut dyn Iterator<Item = f64>| list.map(|x| x * x).sum::<f64>().sqrt();
     let off = norm(&mut a.iter().zip(b).map(|(a, b)| f64::from(a - b)));
     let size = norm(&mut a.iter().map(|&a| f64::from(a)));
@@ -86,7 +86,7 @@ pub(crate) fn distance(a: &[f32], b: &[f32]) -> f64 {
 }
 
 /// The largest distance among the results.
-pub(crate) fn worst(before: &[(String, Vec<f32>)], after: &[(String, Vec<f32>)]) -> (f64, String) {
+fn worst(before: &[(String, Vec<f32>)], after: &[(String, Vec<f32>)]) -> (f64, String) {
     assert!(before.iter().map(|it| &it.0).eq(after.iter().map(|it| &it.0)), "names");
     let each = before.iter().zip(after).map(|((name, a), (_, b))| (distance(a, b), name.clone()));
     each.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default()

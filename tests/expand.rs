@@ -329,7 +329,7 @@ fn expanded_operators_are_written_as_onnx() {
 }
 
 /// Standard output of the command.
-fn opt(words: &[&str]) -> String {
+pub(crate) fn opt(words: &[&str]) -> String {
     let Some(CliCommand::Opt(args)) = Cli::try_parse_from(words).unwrap().command else {
         panic!("{words:?}")
     };

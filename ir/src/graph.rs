@@ -670,9 +670,10 @@ impl Graph {
         self.nodes[node].attributes.push((name, attribute));
     }
 
-    /// Removes the attribute of this name, if the node has it.
+    /// Removes the attribute of this name, if the node has it: it is no longer the file's node.
     pub fn remove_attribute(&mut self, node: NodeId, name: &str) {
         self.nodes[node].attributes.retain(|(other, _)| &**other != name);
+        self.nodes[node].source = None;
     }
 
     /// Makes the bodies of all nodes read `instead` where they read `value`.
@@ -699,9 +700,10 @@ impl Graph {
         value
     }
 
-    /// Replaces the node's operator.
+    /// Replaces the node's operator: it is no longer the file's node.
     pub fn set_op(&mut self, node: NodeId, op: Op) {
         self.nodes[node].op = op;
+        self.nodes[node].source = None;
     }
 
     /// Sets the node's workspace.
