@@ -218,7 +218,7 @@ impl<'g> Builder<'g> {
             .collect();
         let id = self.graph.add_node(node, results);
         self.nodes.push(id);
-        for (index, result) in self.graph.node(id).results.to_vec().into_iter().enumerate() {
+        for (index, result) in self.graph.node(id).results.clone().into_iter().enumerate() {
             let Some(mut value) = result else { continue };
             if form.results.contains(&index) {
                 value = self.transpose(value, &nhwc::to_last(rank(self, value)?))?;
