@@ -13,7 +13,7 @@ use lmsc_kernels::StepContext;
 use lmsc_passes::{PassCx, Pipeline};
 use lmsc_testing::{Rng, Size, training_graph};
 
-fn report(line: &str) {
+pub(crate) fn report(line: &str) {
     if std::env::var_os("LMSC_REPORT").is_some() {
         _ = writeln!(std::io::stdout(), "{line}");
     }

@@ -188,6 +188,42 @@ const CASES: &[(&str, &str, &str)] = &[
         "ai.lmsc.AttentionGrad<is_causal = 1, scale = 0.3>(dy, q, k, x, y, m, r, mask)",
     ),
     (
+        "float[2,9,13,4] x, float[8,2,3,3] w, float[8] b",
+        "float[2,5,7,8] y",
+        "ai.lmsc.NhwcConv<group = 2, strides = [2, 2], pads = [1, 1, 1, 1]>(x, w, b)",
+    ),
+    (
+        "float[2,5,7,8] dy, float[2,9,13,3] x, float[8,3,3,3] w",
+        "float[2,9,13,3] dx, float[8,3,3,3] dw, float[8] db",
+        "ai.lmsc.NhwcConvGrad<strides = [2, 2], pads = [1, 1, 1, 1]>(dy, x, w)",
+    ),
+    ("float[2,11,4] x, float[4,3,3] w", "float[2,23,3] y", "ai.lmsc.NhwcConvTranspose<strides = [2]>(x, w)"),
+    (
+        "float[1,5,5,6,6] dy, float[1,4,2,3,4] x, float[4,3,2,2,2] w",
+        "float[1,4,2,3,4] dx, _, float[6] db",
+        "ai.lmsc.NhwcConvTransposeGrad<group = 2, strides = [1, 3, 2]>(dy, x, w)",
+    ),
+    (
+        "float[2,4,6,3] x",
+        "float[2,2,3,3] y, int64[2,2,3,3] at",
+        "ai.lmsc.NhwcMaxPool<kernel_shape = [2, 2], strides = [2, 2]>(x)",
+    ),
+    (
+        "float[1,2,2,1] dy, int64[1,2,2,1] i",
+        "float[1,2,2,1] dx",
+        "ai.lmsc.NhwcMaxPoolGrad<kernel_shape = [1, 1]>(dy, i)",
+    ),
+    (
+        "float[2,5,6,3] x",
+        "float[2,2,3,3] y",
+        "ai.lmsc.NhwcAveragePool<kernel_shape = [2, 2], strides = [2, 2]>(x)",
+    ),
+    (
+        "float[2,4,3,3] dy",
+        "float[2,7,5,3] dx",
+        "ai.lmsc.NhwcAveragePoolGrad<kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]>(dy)",
+    ),
+    (
         "float[1] r, float[4,3] w, float[4,3] g",
         "float[4,3] w_new",
         "ai.lmsc.SGDOptimizer(r, w, g) updates (w as w_new)",
@@ -293,7 +329,7 @@ fn expanded_operators_are_written_as_onnx() {
 }
 
 /// Standard output of the command.
-fn opt(words: &[&str]) -> String {
+pub(crate) fn opt(words: &[&str]) -> String {
     let Some(CliCommand::Opt(args)) = Cli::try_parse_from(words).unwrap().command else {
         panic!("{words:?}")
     };

@@ -14,6 +14,7 @@ mod expand;
 mod fuse_attention;
 mod jax;
 mod kernels;
+mod layout;
 mod learning;
 mod library;
 mod mixed_precision;

@@ -609,9 +609,11 @@ impl Graph {
         id
     }
 
-    /// Makes the node read `value` as its operand `index`.
+    /// Makes the node read `value` as its operand `index`, which it may not have yet.
     pub fn set_operand(&mut self, node: NodeId, index: usize, value: ValueId) {
-        self.nodes[node].operands[index] = Some(value);
+        let operands = &mut self.nodes[node].operands;
+        operands.resize(operands.len().max(index + 1), None);
+        operands[index] = Some(value);
     }
 
     /// Adds the control edge `before` → `node`, unless it is there.
@@ -668,9 +670,10 @@ impl Graph {
         self.nodes[node].attributes.push((name, attribute));
     }
 
-    /// Removes the attribute of this name, if the node has it.
+    /// Removes the attribute of this name, if the node has it: it is no longer the file's node.
     pub fn remove_attribute(&mut self, node: NodeId, name: &str) {
         self.nodes[node].attributes.retain(|(other, _)| &**other != name);
+        self.nodes[node].source = None;
     }
 
     /// Makes the bodies of all nodes read `instead` where they read `value`.
@@ -695,6 +698,12 @@ impl Graph {
         let value = self.add_value(value, Def::Result(node, index));
         self.nodes[node].results[index] = Some(value);
         value
+    }
+
+    /// Replaces the node's operator: it is no longer the file's node.
+    pub fn set_op(&mut self, node: NodeId, op: Op) {
+        self.nodes[node].op = op;
+        self.nodes[node].source = None;
     }
 
     /// Sets the node's workspace.

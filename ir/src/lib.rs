@@ -29,6 +29,7 @@ pub mod equiv;
 mod graph;
 mod level;
 mod message;
+pub mod nhwc;
 pub mod ops;
 mod phase;
 pub mod program;

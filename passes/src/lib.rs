@@ -35,6 +35,7 @@ mod fold_constants;
 mod fuse_attention;
 mod given;
 mod hoist_shapes;
+mod layout;
 mod lower;
 mod merge_common_subexpressions;
 mod mixed_precision;
@@ -118,6 +119,7 @@ pub static REGISTRY: &[&dyn Pass] = &[
     &mixed_precision::MixedPrecision,
     &chunk_loss::ChunkLoss,
     &fuse_attention::FuseAttention,
+    &layout::Layout,
     &hoist_shapes::HoistShapes,
     &reorder::Reorder,
     &place::GiveAddresses,

@@ -90,10 +90,10 @@ impl Floored {
     /// The engine of a convolution, or why it is an own kernel.
     fn by(&self) -> String {
         match (&self.call.kind, &self.call.instead) {
-            (CallKind::Convolution { engine: Some(engine), .. }, _) => {
+            (CallKind::Convolution { layout, engine: Some(engine), .. }, _) => {
                 let cores = if engine.tensor_cores { ", tensor cores" } else { "" };
                 let (number, workspace) = (engine.engine, Bytes(engine.workspace));
-                format!("  (engine {number}, nchw{cores}, workspace {workspace})")
+                format!("  (engine {number}, {}{cores}, workspace {workspace})", layout.name())
             }
             (_, Some(why)) => format!("  (own kernel: {why})"),
             _ => String::new(),
@@ -122,7 +122,7 @@ impl Floored {
             CallKind::Product { batch, extents } => {
                 (facts.batch, facts.extents) = (Some(*batch), Some(*extents));
             }
-            CallKind::Convolution { found, extents: [image, weights, positions], engine } => {
+            CallKind::Convolution { found, extents: [image, weights, positions], layout, engine } => {
                 facts.computes = Some(match found {
                     Found::Positions => "positions",
                     Found::Image => "image",
@@ -130,7 +130,7 @@ impl Floored {
                 });
                 [facts.image, facts.weights, facts.positions] =
                     [image, weights, positions].map(|it| Some(&**it));
-                facts.layout = Some("nchw");
+                facts.layout = Some(layout.name());
                 facts.engine = engine.as_ref().map(EngineFacts::of);
             }
             CallKind::Copy => {}

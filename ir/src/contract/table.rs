@@ -220,6 +220,14 @@ pub(super) static ROWS: &[Row] = &[
     (MS, "ConvGrad", GRADIENT, "1 dY:T X:T W:T -> dX? dW? dB? | auto_pad:string=NOTSET dilations:ints group:int=1 kernel_shape:ints pads:ints strides:ints"),
     (MS, "ConvTransposeGrad", GRADIENT, "1 dY:T X:T W:T -> dX? dW? dB? | auto_pad:string=NOTSET dilations:ints group:int=1 kernel_shape:ints pads:ints strides:ints output_padding:ints output_shape:ints"),
     (MS, "FusedConv", PLAIN, "1 X:T W:T B?:T Z?:T -> Y | activation:string activation_params:floats auto_pad:string=NOTSET dilations:ints group:int=1 kernel_shape:ints pads:ints strides:ints"),
+    (LMSC, "NhwcAveragePool", PLAIN, "1 X -> Y | auto_pad:string=NOTSET ceil_mode:int=0 count_include_pad:int=0 dilations:ints kernel_shape!:ints pads:ints strides:ints"),
+    (LMSC, "NhwcAveragePoolGrad", GRADIENT, "1 dY -> dX | auto_pad:string=NOTSET ceil_mode:int=0 count_include_pad:int=0 dilations:ints kernel_shape:ints pads:ints storage_order:int=0 strides:ints"),
+    (LMSC, "NhwcConv", PLAIN, "1 X:T W:T B?:T -> Y | auto_pad:string=NOTSET dilations:ints group:int=1 kernel_shape:ints pads:ints strides:ints"),
+    (LMSC, "NhwcConvGrad", GRADIENT, "1 dY:T X:T W:T -> dX? dW? dB? | auto_pad:string=NOTSET dilations:ints group:int=1 kernel_shape:ints pads:ints strides:ints"),
+    (LMSC, "NhwcConvTranspose", PLAIN, "1 X:T W:T B?:T -> Y | auto_pad:string=NOTSET dilations:ints group:int=1 kernel_shape:ints output_padding:ints output_shape:ints pads:ints strides:ints"),
+    (LMSC, "NhwcConvTransposeGrad", GRADIENT, "1 dY:T X:T W:T -> dX? dW? dB? | auto_pad:string=NOTSET dilations:ints group:int=1 kernel_shape:ints pads:ints strides:ints output_padding:ints output_shape:ints"),
+    (LMSC, "NhwcMaxPool", PLAIN, "1 X -> Y Indices? | auto_pad:string=NOTSET ceil_mode:int=0 dilations:ints kernel_shape!:ints pads:ints storage_order:int=0 strides:ints"),
+    (LMSC, "NhwcMaxPoolGrad", GRADIENT, "1 dY Indices:int64 -> dX | auto_pad:string=NOTSET ceil_mode:int=0 count_include_pad:int=0 dilations:ints kernel_shape:ints pads:ints storage_order:int=0 strides:ints"),
     (MS, "MaxPoolGrad", GRADIENT, "1 dY Indices:int64 -> dX | auto_pad:string=NOTSET ceil_mode:int=0 count_include_pad:int=0 dilations:ints kernel_shape:ints pads:ints storage_order:int=0 strides:ints"),
 
     // Normalizations.

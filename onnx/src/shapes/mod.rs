@@ -11,6 +11,7 @@ mod elementwise;
 mod graph;
 mod loss;
 mod movement;
+mod nhwc;
 mod normalization;
 mod product;
 mod quantize;

@@ -7,7 +7,7 @@ use lmsc_ir::domains::{LMSC, MS, ONNX, PREVIEW};
 use lmsc_ir::{ElementType, Op};
 
 use super::{
-    Rule, conv, elementwise as each, loss, movement, normalization as norm, product, quantize, random,
+    Rule, conv, elementwise as each, loss, movement, nhwc, normalization as norm, product, quantize, random,
     reduce, rnn, sequence, shape, training,
 };
 
@@ -181,6 +181,14 @@ static RULES: &[(&str, &str, Rule)] = &[
     (ONNX, "MaxPoolGrad", conv::max_pool_gradient),
     (ONNX, "MaxUnpool", conv::max_unpool),
     (ONNX, "QLinearConv", conv::qlinear_conv),
+    (LMSC, "NhwcAveragePool", nhwc::nhwc),
+    (LMSC, "NhwcAveragePoolGrad", nhwc::nhwc),
+    (LMSC, "NhwcConv", nhwc::nhwc),
+    (LMSC, "NhwcConvGrad", nhwc::nhwc),
+    (LMSC, "NhwcConvTranspose", nhwc::nhwc),
+    (LMSC, "NhwcConvTransposeGrad", nhwc::nhwc),
+    (LMSC, "NhwcMaxPool", nhwc::nhwc),
+    (LMSC, "NhwcMaxPoolGrad", nhwc::nhwc),
     (MS, "AveragePoolGrad", conv::average_pool_gradient),
     (MS, "ConvGrad", conv::conv_gradient),
     (MS, "ConvTransposeGrad", conv::conv_transpose_gradient),

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, Op, Place, TensorType, Type, ValueId};
+use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, Op, Place, TensorType, Type, ValueId, nhwc};
 
 /// The constants that the pass added, by type and bytes.
 #[derive(Default)]
@@ -193,6 +193,39 @@ impl<'g> Builder<'g> {
         let compares = ["Equal", "Greater"].contains(&op);
         let element = if compares { ElementType::Bool } else { self.ty(a)?.element };
         Some(self.add(op, [], &[a, b], TensorType::new(element, dims)))
+    }
+
+    /// Adds the node's operator with channels first, with transpositions of its images, and gives its results.
+    pub(super) fn channels_first(&mut self) -> Option<()> {
+        let form = nhwc::of(&self.node().op)?;
+        let mut node = Node::new("", form.first_op());
+        node.attributes = self.node().attributes.clone();
+        let rank = |b: &Builder<'_>, value| b.ty(value).map(|ty| ty.dims.len());
+        for (index, operand) in self.node().operands.clone().into_iter().enumerate() {
+            let moved = match operand.filter(|_| form.operands.contains(&index)) {
+                Some(image) => Some(self.transpose(image, &nhwc::to_first(rank(self, image)?))?),
+                None => operand,
+            };
+            node.operands.push(moved);
+        }
+        node.name = self.graph.fresh_node_name(&format!("{}/{}", self.node().name, form.first.1));
+        let results: Vec<_> = (self.node().results.clone().into_iter().enumerate())
+            .map(|(index, result)| {
+                let ty = self.graph.value(result?).ty.clone();
+                let ty = if form.results.contains(&index) { nhwc::first_type(&ty) } else { ty };
+                Some((self.graph.fresh_value_name(&format!("{}_{index}", node.name)), ty, Place::Device))
+            })
+            .collect();
+        let id = self.graph.add_node(node, results);
+        self.nodes.push(id);
+        for (index, result) in self.graph.node(id).results.clone().into_iter().enumerate() {
+            let Some(mut value) = result else { continue };
+            if form.results.contains(&index) {
+                value = self.transpose(value, &nhwc::to_last(rank(self, value)?))?;
+            }
+            self.give(index, value)?;
+        }
+        Some(())
     }
 
     /// A float scalar.

@@ -8,7 +8,7 @@ mod rules;
 use std::collections::{BTreeMap, BTreeSet};
 
 use builder::{Builder, Constants};
-use lmsc_ir::{Graph, NodeId, Op, Phase, StorageId, Storages, Update, ValueId, reaches, words};
+use lmsc_ir::{Graph, NodeId, Op, Phase, StorageId, Storages, Update, ValueId, nhwc, reaches, words};
 
 use crate::clean_up::{not_older, not_planned};
 use crate::{CallOption, Outcome, Pass, PassCx, PassError, PassKind};
@@ -51,91 +51,108 @@ impl Pass for ExpandTrainingOps {
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
         not_older(self.name(), graph, OPSET)?;
         not_planned(self.name(), graph)?;
-        let captured: BTreeSet<ValueId> =
-            graph.order().iter().flat_map(|&id| &graph.node(id).captures).copied().collect();
-        let mut constants = Constants::default();
-        let mut order = Vec::with_capacity(graph.order().len());
-        let mut given: BTreeMap<ValueId, ValueId> = BTreeMap::new();
-        let mut parts: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
-        let mut expanded: BTreeMap<String, usize> = BTreeMap::new();
-        let mut left: BTreeMap<String, usize> = BTreeMap::new();
-        let is_asked_for = |op: &Op| match op.effects().phase {
-            Some(Phase::Backward) => cx.flag(&GRADIENTS),
-            Some(Phase::Update) => cx.flag(&OPTIMIZERS),
-            _ => true,
-        };
-        for id in graph.order().to_vec() {
-            let op = graph.node(id).op.clone();
-            let Some(rule) = rules::rule(op.key()).filter(|_| is_asked_for(&op)) else {
-                if !op.domain().is_empty() || op.effects().phase.is_some() {
-                    *left.entry(op.to_string()).or_default() += 1;
-                }
-                order.push(id);
-                continue;
-            };
-            let by_name = graph.node(id).defines().any(|value| captured.contains(&value));
-            let mut builder = Builder::new(graph, &mut constants, id);
-            match (!by_name).then(|| rule(&mut builder)).flatten() {
-                Some(()) => {
-                    let built = builder.finish();
-                    for before in graph.node(id).after.clone() {
-                        built.nodes.iter().for_each(|&node| graph.add_after(node, before));
-                    }
-                    order.extend(&built.nodes);
-                    parts.insert(id, built.nodes);
-                    for update in graph.node(id).updates.clone() {
-                        let Update { variable, result } = update;
-                        let index = result.or_else(|| rules::written(graph, id, variable));
-                        let new = index.and_then(|index| built.results.get(&index)).copied();
-                        let producer = new.and_then(|new| graph.producer(new));
-                        let producer = producer.expect("a rule gives what is written");
-                        graph.add_update(producer, Update { variable, result: Some(0) });
-                    }
-                    for (index, result) in graph.node(id).results.clone().into_iter().enumerate() {
-                        if let (Some(old), Some(&new)) = (result, built.results.get(&index)) {
-                            given.insert(old, new);
-                        }
-                    }
-                    *expanded.entry(op.to_string()).or_default() += 1;
-                }
-                None => {
-                    builder.forget();
-                    *left.entry(op.to_string()).or_default() += 1;
-                    order.push(id);
-                }
-            }
-        }
-        if expanded.is_empty() {
-            return Ok(Outcome { remarks: remark("left", &left), ..Outcome::default() });
-        }
-        graph.set_order(order.clone());
-        for node in order {
-            for index in 0..graph.node(node).operands.len() {
-                let operand = graph.node(node).operands[index];
-                if let Some(&new) = operand.and_then(|old| given.get(&old)) {
-                    graph.set_operand(node, index, new);
-                }
-            }
-            for before in graph.node(node).after.clone() {
-                if let Some(parts) = parts.get(&before) {
-                    graph.redirect_after(node, before, parts);
-                }
-            }
-        }
-        for output in &mut graph.outputs {
-            *output = given.get(output).copied().unwrap_or(*output);
-        }
-        for (&old, &new) in &given {
-            let name = graph.value(old).name.clone();
-            let other = graph.fresh_value_name(&format!("{name}_was"));
-            graph.rename(old, other);
-            graph.rename(new, name);
-        }
-        give_updates(graph, parts.into_values().flatten());
-        order_updates(graph);
-        let remarks = [remark("expanded", &expanded), remark("left", &left)].concat();
-        Ok(Outcome { changed: true, remarks, ..Outcome::default() })
+        let mut counts = Counts::default();
+        // Gradients with channels last become those with channels first, which are expanded in their turn.
+        while round(graph, cx, &mut counts) {}
+        let changed = !counts.expanded.is_empty();
+        let remarks = [remark("expanded", &counts.expanded), remark("left", &counts.left)].concat();
+        Ok(Outcome { changed, remarks, ..Outcome::default() })
     }
+}
+
+/// Nodes by operator.
+#[derive(Default)]
+struct Counts {
+    expanded: BTreeMap<String, usize>,
+    left: BTreeMap<String, usize>,
+}
+
+/// Expands each node that has a rule, and returns whether the rules added nodes that may have one.
+fn round(graph: &mut Graph, cx: &PassCx, counts: &mut Counts) -> bool {
+    let captured: BTreeSet<ValueId> =
+        graph.order().iter().flat_map(|&id| &graph.node(id).captures).copied().collect();
+    let mut constants = Constants::default();
+    let mut order = Vec::with_capacity(graph.order().len());
+    let mut given: BTreeMap<ValueId, ValueId> = BTreeMap::new();
+    let mut parts: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
+    let mut again = false;
+    counts.left.clear();
+    let is_asked_for = |op: &Op| match op.effects().phase {
+        Some(Phase::Backward) => cx.flag(&GRADIENTS),
+        Some(Phase::Update) => cx.flag(&OPTIMIZERS),
+        _ => true,
+    };
+    for id in graph.order().to_vec() {
+        let op = graph.node(id).op.clone();
+        let Some(rule) = rules::rule(op.key()).filter(|_| is_asked_for(&op)) else {
+            if !op.domain().is_empty() || op.effects().phase.is_some() {
+                *counts.left.entry(op.to_string()).or_default() += 1;
+            }
+            order.push(id);
+            continue;
+        };
+        let by_name = graph.node(id).defines().any(|value| captured.contains(&value));
+        let mut builder = Builder::new(graph, &mut constants, id);
+        match (!by_name).then(|| rule(&mut builder)).flatten() {
+            Some(()) => {
+                let built = builder.finish();
+                for before in graph.node(id).after.clone() {
+                    built.nodes.iter().for_each(|&node| graph.add_after(node, before));
+                }
+                order.extend(&built.nodes);
+                parts.insert(id, built.nodes);
+                for update in graph.node(id).updates.clone() {
+                    let Update { variable, result } = update;
+                    let index = result.or_else(|| rules::written(graph, id, variable));
+                    let new = index.and_then(|index| built.results.get(&index)).copied();
+                    let producer = new.and_then(|new| graph.producer(new));
+                    let producer = producer.expect("a rule gives what is written");
+                    graph.add_update(producer, Update { variable, result: Some(0) });
+                }
+                for (index, result) in graph.node(id).results.clone().into_iter().enumerate() {
+                    if let (Some(old), Some(&new)) = (result, built.results.get(&index)) {
+                        given.insert(old, new);
+                    }
+                }
+                *counts.expanded.entry(op.to_string()).or_default() += 1;
+                again |= nhwc::of(&op).is_some();
+            }
+            None => {
+                builder.forget();
+                *counts.left.entry(op.to_string()).or_default() += 1;
+                order.push(id);
+            }
+        }
+    }
+    if parts.is_empty() {
+        return false;
+    }
+    graph.set_order(order.clone());
+    for node in order {
+        for index in 0..graph.node(node).operands.len() {
+            let operand = graph.node(node).operands[index];
+            if let Some(&new) = operand.and_then(|old| given.get(&old)) {
+                graph.set_operand(node, index, new);
+            }
+        }
+        for before in graph.node(node).after.clone() {
+            if let Some(parts) = parts.get(&before) {
+                graph.redirect_after(node, before, parts);
+            }
+        }
+    }
+    for output in &mut graph.outputs {
+        *output = given.get(output).copied().unwrap_or(*output);
+    }
+    for (&old, &new) in &given {
+        let name = graph.value(old).name.clone();
+        let other = graph.fresh_value_name(&format!("{name}_was"));
+        graph.rename(old, other);
+        graph.rename(new, name);
+    }
+    give_updates(graph, parts.into_values().flatten());
+    order_updates(graph);
+    again
 }
 
 /// Makes the new values of variables that these nodes compute graph outputs: operators of ONNX write nothing in

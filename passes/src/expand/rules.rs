@@ -45,12 +45,25 @@ const RULES: &[(&str, &str, Rule)] = &[
     (LMSC, "AdamWOptimizer", adamw),
     (LMSC, "Attention", attention::attention),
     (LMSC, "AttentionGrad", attention::attention_grad),
+    (LMSC, "NhwcAveragePool", channels_first),
+    (LMSC, "NhwcAveragePoolGrad", channels_first),
+    (LMSC, "NhwcConv", channels_first),
+    (LMSC, "NhwcConvGrad", channels_first),
+    (LMSC, "NhwcConvTranspose", channels_first),
+    (LMSC, "NhwcConvTransposeGrad", channels_first),
+    (LMSC, "NhwcMaxPool", channels_first),
+    (LMSC, "NhwcMaxPoolGrad", channels_first),
     (LMSC, "SGDOptimizer", sgd),
 ];
 
 /// The rule of the operator, if it has one.
 pub(super) fn rule((domain, name): (&str, &str)) -> Option<Rule> {
     RULES.iter().find(|row| (row.0, row.1) == (domain, name)).map(|row| row.2)
+}
+
+/// An operator on images with channels last: that with channels first, between transpositions. A gradient of it is expanded after.
+fn channels_first(b: &mut Builder<'_>) -> Option<()> {
+    b.channels_first()
 }
 
 /// The index of the result that is the variable's new value.

@@ -63,6 +63,7 @@ const NONE: Positions = These(&[]);
 const ROWS: &[(&str, &[&str], Role, Positions, Positions)] = &[
     (ONNX, &["Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"], Product, All, All),
     (MS, &["ConvGrad", "ConvTransposeGrad", "FusedMatMul", "TransposeMatMul"], Product, All, All),
+    (LMSC, &["NhwcConv", "NhwcConvGrad", "NhwcConvTranspose", "NhwcConvTransposeGrad"], Product, All, All),
 
     // Elementwise.
     (ONNX, &[
@@ -102,6 +103,7 @@ const ROWS: &[(&str, &[&str], Role, Positions, Positions)] = &[
         "AveragePool", "AveragePoolGrad", "GlobalAveragePool", "GlobalMaxPool", "MaxPool", "MaxPoolGrad",
     ], Follows, All, All),
     (MS, &["AveragePoolGrad", "MaxPoolGrad"], Follows, All, All),
+    (LMSC, &["NhwcAveragePool", "NhwcAveragePoolGrad", "NhwcMaxPool", "NhwcMaxPoolGrad"], Follows, All, All),
 
     // Normalizations: their statistics stay in `float`.
     (ONNX, &["Softmax", "LogSoftmax"], Follows, All, All),

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use lmsc_ir::Op;
 use lmsc_ir::domains::{LMSC, MS, ONNX, PREVIEW};
+use lmsc_ir::{Graph, Node, Op, Place, Type, nhwc};
 
-use super::rules::Rule;
+use super::rules::{Cost, Cx, Rule};
 use super::stream::{self, FUNCTION};
 use super::{product, recurrent};
 
@@ -194,6 +194,14 @@ static RULES: &[(&str, &str, Rule)] = &[
     (ONNX, "MaxPoolGrad", |cx| stream::into_zeros(cx, 0, 1)),
     (ONNX, "MaxUnpool", |cx| stream::into_zeros(cx, 0, 1)),
     (ONNX, "QLinearConv", |cx| product::conv(cx, 3)),
+    (LMSC, "NhwcAveragePool", channels_last),
+    (LMSC, "NhwcAveragePoolGrad", channels_last),
+    (LMSC, "NhwcConv", channels_last),
+    (LMSC, "NhwcConvGrad", channels_last),
+    (LMSC, "NhwcConvTranspose", channels_last),
+    (LMSC, "NhwcConvTransposeGrad", channels_last),
+    (LMSC, "NhwcMaxPool", channels_last),
+    (LMSC, "NhwcMaxPoolGrad", channels_last),
     (MS, "AveragePoolGrad", stream::average_pool_gradient),
     (MS, "ConvGrad", product::conv_gradient),
     (MS, "ConvTransposeGrad", product::conv_transpose_gradient),
@@ -321,6 +329,25 @@ static RULES: &[(&str, &str, Rule)] = &[
 
 static INDEX: LazyLock<HashMap<(&str, &str), Rule>> =
     LazyLock::new(|| RULES.iter().map(|&(domain, name, rule)| ((domain, name), rule)).collect());
+
+/// The cost of an operator on images with channels last: that of the operator with channels first.
+fn channels_last(cx: &Cx<'_>) -> Option<Cost> {
+    let form = nhwc::of(&cx.node.op)?;
+    let turned = |ty: &Type, is_image: bool| if is_image { nhwc::first_type(ty) } else { ty.clone() };
+    let mut graph = Graph::new("");
+    let mut node = Node::new("n", form.first_op());
+    node.attributes = cx.node.attributes.clone();
+    for index in 0..cx.node.operands.len() {
+        let ty = cx.operand(index).map(|ty| turned(ty, form.operands.contains(&index)));
+        node.operands.push(ty.map(|ty| graph.add_input(format!("x{index}"), ty, Place::Device)));
+    }
+    let results = (0..cx.node.results.len()).map(|index| {
+        let ty = cx.result(index).map(|ty| turned(ty, form.results.contains(&index)));
+        ty.map(|ty| (format!("y{index}"), ty, Place::Device))
+    });
+    let id = graph.add_node(node, results.collect::<Vec<_>>());
+    rule(&form.first_op())?(&Cx { graph: &graph, node: graph.node(id) })
+}
 
 /// The operator's rule, if it has one: its row, or a function of each element for an operator whose contract says that it keeps the
 /// type.

@@ -196,6 +196,22 @@ fn products_count_two_operations_for_each_multiply_add() {
 }
 
 #[test]
+fn channels_last_cost_what_channels_first_cost() {
+    let gradient = |op: &str, dy: &str, x: &str| {
+        let node =
+            format!("float[{x}] dx, float[8,3,3,3] dw, float[8] db = {op}<pads = [1, 1, 1, 1]>(dy, x, w)");
+        kernels(&format!("float[{dy}] dy, float[{x}] x, float[8,3,3,3] w"), &node)
+    };
+    let first = gradient("com.microsoft.ConvGrad", "2,8,5,7", "2,3,5,7");
+    assert_eq!(first, gradient("ai.lmsc.NhwcConvGrad", "2,5,7,8", "2,5,7,3"));
+    let pool = |op: &str, x: &str, y: &str| {
+        let node = format!("float[{y}] y, int64[{y}] at = {op}<kernel_shape = [2, 2], strides = [2, 2]>(x)");
+        kernels(&format!("float[{x}] x"), &node)
+    };
+    assert_eq!(pool("MaxPool", "2,3,4,6", "2,3,2,3"), pool("ai.lmsc.NhwcMaxPool", "2,4,6,3", "2,2,3,3"));
+}
+
+#[test]
 fn weights_on_the_right_make_one_large_product() {
     let form = |inputs, node| match cost(inputs, node).kernels[0].form {
         kernel::Form::Product(product) => (product.batch, product.m, product.n, product.k, product.share),

@@ -1,11 +1,27 @@
 // Pooling and its gradients, and resizing.
 
+// Where a plane of `size` elements begins. With channels last, whose number is given, its elements are that far apart; with channels
+// first, for which the number is 0, they are neighbours.
+__device__ inline i64 begin(i64 plane, i64 size, i64 channels) {
+    if (!channels) return plane * size;
+    i64 channel, sample = divide(plane, channels, channel);
+    return sample * size * channels + channel;
+}
+
 struct Window {
-    i64 planes;
+    i64 planes, channels;
     i64 image[3], positions[3], kernel[3], stride[3], dilation[3], before[3], after[3];
 
     __device__ i64 pixels() const { return image[0] * image[1] * image[2]; }
     __device__ i64 places() const { return positions[0] * positions[1] * positions[2]; }
+    __device__ i64 step() const { return channels ? channels : 1; }
+
+    // The plane of the element at an index in memory, where planes have `size` elements, and its place in the plane.
+    __device__ i64 plane(i64 index, i64 size, i64& place) const {
+        if (!channels) return divide(index, size, place);
+        i64 channel, sample = divide(divide(index, channels, channel), size, place);
+        return sample * channels + channel;
+    }
 };
 
 // What the window meets along one dimension: the first index, and how many that are a dilation apart.
@@ -46,10 +62,10 @@ __device__ inline f32 divisor(const Window& w, bool with_padding, const i64 (&at
 KERNEL max_pool(Window w, const f32* x, f32* out, i64* indices) {
     const i64 places = w.places(), pixels = w.pixels();
     EACH(i, w.planes * places) {
-        i64 place, at[3], plane = divide(i, places, place), best = 0;
+        i64 place, at[3], plane = w.plane(i, places, place), best = 0;
         place_in(place, w.positions, at);
         Met z(w, 0, at[0]), y(w, 1, at[1]), c(w, 2, at[2]);
-        const f32* of = x + plane * pixels;
+        const f32* of = x + begin(plane, pixels, w.channels);
         f32 most = -infinity();
         bool found = false;
         for (i64 a = 0; a < z.count; a++)
@@ -57,7 +73,7 @@ KERNEL max_pool(Window w, const f32* x, f32* out, i64* indices) {
                 for (i64 e = 0; e < c.count; e++) {
                     i64 row = (z.first + a * w.dilation[0]) * w.image[1] + y.first + b * w.dilation[1];
                     i64 index = row * w.image[2] + c.first + e * w.dilation[2];
-                    f32 value = of[index];
+                    f32 value = of[index * w.step()];
                     if (!found || value > most || (is_nan(value) && !is_nan(most))) {
                         most = value;
                         best = index;
@@ -74,7 +90,8 @@ EXPORT(max_pool)
 KERNEL max_pool_grad(Window w, const f32* dy, const i64* indices, f32* dx) {
     const i64 places = w.places(), pixels = w.pixels();
     EACH(i, w.planes * pixels) {
-        i64 index, at[3], plane = divide(i, pixels, index), low[3], high[3];
+        i64 index, at[3], plane = w.plane(i, pixels, index), low[3], high[3];
+        const i64 first = begin(plane, places, w.channels);
         place_in(index, w.image, at);
         for (int d = 0; d < 3; d++) {
             i64 reach = at[d] + w.before[d], back = reach - (w.kernel[d] - 1) * w.dilation[d];
@@ -85,8 +102,8 @@ KERNEL max_pool_grad(Window w, const f32* dy, const i64* indices, f32* dx) {
         for (i64 z = low[0]; z <= high[0]; z++)
             for (i64 y = low[1]; y <= high[1]; y++)
                 for (i64 c = low[2]; c <= high[2]; c++) {
-                    i64 place = plane * places + (z * w.positions[1] + y) * w.positions[2] + c;
-                    if (indices[place] == i) sum += dy[place];
+                    i64 place = first + ((z * w.positions[1] + y) * w.positions[2] + c) * w.step();
+                    if (indices[place] == plane * pixels + index) sum += dy[place];
                 }
         dx[i] = sum;
     }
@@ -94,12 +111,14 @@ KERNEL max_pool_grad(Window w, const f32* dy, const i64* indices, f32* dx) {
 EXPORT(max_pool_grad)
 
 // The same without the window: a plane is one thread's.
-KERNEL max_pool_grad_by_plane(i64 planes, i64 places, i64 pixels, const f32* dy, const i64* indices, f32* dx) {
+KERNEL max_pool_grad_by_plane(i64 planes, i64 channels, i64 places, i64 pixels, const f32* dy, const i64* indices, f32* dx) {
     EACH(plane, planes) {
-        for (i64 i = 0; i < pixels; i++) dx[plane * pixels + i] = 0;
-        for (i64 place = plane * places; place < (plane + 1) * places; place++) {
-            i64 at = indices[place] - plane * pixels;
-            if (at >= 0 && at < pixels) dx[plane * pixels + at] += dy[place];
+        const i64 step = channels ? channels : 1, from = begin(plane, places, channels);
+        f32* to = dx + begin(plane, pixels, channels);
+        for (i64 i = 0; i < pixels; i++) to[i * step] = 0;
+        for (i64 i = 0; i < places; i++) {
+            i64 at = indices[from + i * step] - plane * pixels;
+            if (at >= 0 && at < pixels) to[at * step] += dy[from + i * step];
         }
     }
 }
@@ -108,7 +127,8 @@ EXPORT(max_pool_grad_by_plane)
 KERNEL average_pool(Window w, i64 with_padding, const f32* x, f32* out) {
     const i64 places = w.places(), pixels = w.pixels();
     EACH(i, w.planes * places) {
-        i64 place, at[3], plane = divide(i, places, place);
+        i64 place, at[3], plane = w.plane(i, places, place);
+        const f32* of = x + begin(plane, pixels, w.channels);
         place_in(place, w.positions, at);
         Met z(w, 0, at[0]), y(w, 1, at[1]), c(w, 2, at[2]);
         f32 sum = 0;
@@ -116,7 +136,7 @@ KERNEL average_pool(Window w, i64 with_padding, const f32* x, f32* out) {
             for (i64 b = 0; b < y.count; b++)
                 for (i64 e = 0; e < c.count; e++) {
                     i64 row = (z.first + a * w.dilation[0]) * w.image[1] + y.first + b * w.dilation[1];
-                    sum += x[plane * pixels + row * w.image[2] + c.first + e * w.dilation[2]];
+                    sum += of[(row * w.image[2] + c.first + e * w.dilation[2]) * w.step()];
                 }
         out[i] = sum / divisor(w, with_padding != 0, at);
     }
@@ -126,7 +146,8 @@ EXPORT(average_pool)
 KERNEL average_pool_grad(Window w, i64 with_padding, const f32* dy, f32* dx) {
     const i64 places = w.places(), pixels = w.pixels();
     EACH(i, w.planes * pixels) {
-        i64 index, at[3], from[3], plane = divide(i, pixels, index), low[3], high[3];
+        i64 index, at[3], from[3], plane = w.plane(i, pixels, index), low[3], high[3];
+        const f32* of = dy + begin(plane, places, w.channels);
         place_in(index, w.image, at);
         for (int d = 0; d < 3; d++) {
             i64 reach = at[d] + w.before[d], back = reach - (w.kernel[d] - 1) * w.dilation[d];
@@ -141,7 +162,7 @@ KERNEL average_pool_grad(Window w, i64 with_padding, const f32* dy, f32* dx) {
                     for (int d = 0; d < 3; d++)
                         meets = meets && (at[d] + w.before[d] - from[d] * w.stride[d]) % w.dilation[d] == 0;
                     i64 place = (from[0] * w.positions[1] + from[1]) * w.positions[2] + from[2];
-                    if (meets) sum += dy[plane * places + place] / divisor(w, with_padding != 0, from);
+                    if (meets) sum += of[place * w.step()] / divisor(w, with_padding != 0, from);
                 }
         dx[i] = sum;
     }

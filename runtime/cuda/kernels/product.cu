@@ -123,12 +123,18 @@ EXPORT(addend)
 
 // A window that slides over an image; positions and image have `inner` and `outer` channels a group.
 struct Convolution {
-    i64 batch, groups, inner, outer, parts, length;
+    i64 batch, groups, inner, outer, parts, length, last;
     i64 image[3], positions[3], kernel[3], stride[3], dilation[3], before[3];
 
     __device__ i64 pixels() const { return image[0] * image[1] * image[2]; }
     __device__ i64 places() const { return positions[0] * positions[1] * positions[2]; }
     __device__ i64 taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+
+    // Where an element of an image, or of positions, is: `each` channels a group, first or last, of `places` elements.
+    __device__ i64 index(i64 sample, i64 group, i64 each, i64 channel, i64 places, i64 place) const {
+        const i64 all = groups * each, of = group * each + channel;
+        return last ? (sample * places + place) * all + of : (sample * all + of) * places + place;
+    }
 };
 
 __device__ inline void place_in(i64 index, const i64 (&dims)[3], i64 (&at)[3]) {
@@ -171,7 +177,7 @@ struct Columns {
     __device__ f32 operator()(i64 k, i64 column) const {
         i64 tap, place, channel = divide(k, c->taps(), tap), sample = divide(column, c->places(), place);
         i64 at = pixel(*c, tap, place);
-        return at < 0 ? 0 : image[((sample * c->groups + group) * c->inner + channel) * c->pixels() + at];
+        return at < 0 ? 0 : image[c->index(sample, group, c->inner, channel, c->pixels(), at)];
     }
     __device__ bool by_sum() const { return false; }
 };
@@ -184,7 +190,7 @@ struct Meeting {
     __device__ f32 operator()(i64 k, i64 column) const {
         i64 tap, at, channel = divide(k, c->taps(), tap), sample = divide(column, c->pixels(), at);
         i64 place = position(*c, tap, at);
-        return place < 0 ? 0 : data[((sample * c->groups + group) * c->outer + channel) * c->places() + place];
+        return place < 0 ? 0 : data[c->index(sample, group, c->outer, channel, c->places(), place)];
     }
     __device__ bool by_sum() const { return false; }
 };
@@ -207,7 +213,7 @@ struct Places {
     i64 group;
     __device__ f32 operator()(i64 channel, i64 k) const {
         i64 place, sample = divide(k, c->places(), place);
-        return data[((sample * c->groups + group) * c->outer + channel) * c->places() + place];
+        return data[c->index(sample, group, c->outer, channel, c->places(), place)];
     }
     __device__ bool by_sum() const { return true; }
 };
@@ -226,8 +232,8 @@ KERNEL convolve(Convolution c, const f32* image, const f32* weights, const f32* 
     const i64 group = work.product;
     Matrix left = {k, 1, weights + group * c.outer * k, false};
     tile(work, m, n, 0, k, left, Columns{&c, image, group}, [&](i64 i, i64 j, f32 sum) {
-        i64 place, sample = divide(j, places, place), channel = group * c.outer + i;
-        out[(sample * c.groups * c.outer + channel) * places + place] = sum + (bias ? bias[channel] : 0);
+        i64 place, sample = divide(j, places, place);
+        out[c.index(sample, group, c.outer, i, places, place)] = sum + (bias ? bias[group * c.outer + i] : 0);
     });
 }
 EXPORT(convolve)
@@ -239,8 +245,8 @@ KERNEL convolve_back(Convolution c, const f32* positions, const f32* weights, co
     const i64 group = work.product;
     Turned left = {&c, weights + group * c.outer * c.inner * c.taps()};
     tile(work, m, n, 0, k, left, Meeting{&c, positions, group}, [&](i64 i, i64 j, f32 sum) {
-        i64 at, sample = divide(j, pixels, at), channel = group * c.inner + i;
-        out[(sample * c.groups * c.inner + channel) * pixels + at] = sum + (bias ? bias[channel] : 0);
+        i64 at, sample = divide(j, pixels, at);
+        out[c.index(sample, group, c.inner, i, pixels, at)] = sum + (bias ? bias[group * c.inner + i] : 0);
     });
 }
 EXPORT(convolve_back)

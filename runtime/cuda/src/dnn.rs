@@ -88,7 +88,7 @@ impl Dnn {
     /// # Safety
     /// As for [`Self::convolve`]; the results of the convolution must not be in use yet.
     pub(super) unsafe fn choose(&mut self, of: Convolution<u64>, room: u64) -> Result<Ready, String> {
-        let query = self.engines.query(&of.filter, of.stored);
+        let query = self.engines.query(&of);
         let choices = self.engines.choices(&query).map_err(|why| why.to_string())?;
         let least = choices.last().map_or(0, |last| last.workspace);
         let mut why = NoEngine::Room { least, room }.to_string();

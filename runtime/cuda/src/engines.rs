@@ -138,6 +138,16 @@ pub enum ChannelOrder {
     Last,
 }
 
+impl ChannelOrder {
+    /// The letters of the axes in their order, of images of two dimensions.
+    pub fn name(self) -> &'static str {
+        match self {
+            ChannelOrder::First => "nchw",
+            ChannelOrder::Last => "nhwc",
+        }
+    }
+}
+
 /// A convolution for which an engine is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConvolutionQuery {

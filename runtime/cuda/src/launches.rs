@@ -12,7 +12,7 @@ use lmsc_ir::Type;
 use lmsc_ir::program::{Action, Checked, Launch, PlacedTensor, Stream};
 use lmsc_runtime::RunError;
 
-use super::engines::{EngineChoice, Engines, NoEngine};
+use super::engines::{ChannelOrder, EngineChoice, Engines, NoEngine};
 use super::fuse::{Fused, distinct, fuse, reached, width};
 use super::recipe::{self, AddressBase, Arg, Call, Convolution, Each, FloatType, Product, Recipe};
 use super::session::{Places, recipes};
@@ -42,6 +42,8 @@ pub enum CallKind {
         found: recipe::Found,
         /// Extents of the image, the weights and the positions.
         extents: [Vec<i32>; 3],
+        /// Layout of these.
+        layout: ChannelOrder,
         /// The engine that fits its workspace; none where the card's engines are not known.
         engine: Option<EngineChoice>,
     },
@@ -170,8 +172,13 @@ fn of_call(
             let engine = engine.clone().unwrap_or_default();
             let filter = &convolution.filter;
             let extents = [&filter.image, &filter.weights, &filter.positions].map(Vec::clone);
-            let kind = CallKind::Convolution { found: filter.found, extents, engine };
+            let (found, layout) = (filter.found, convolution.layout);
+            let kind = CallKind::Convolution { found, extents, layout, engine };
             let (bytes, operations) = of_convolution(convolution);
+            all.extend(call.before().iter().map(|kernel| {
+                let (bytes, operations) = of_kernel(launch, kernel);
+                Listed { bytes, operations, ..of(kernel_kind(kernel)) }
+            }));
             all.push(Listed { bytes, operations, factors: convolution.stored, ..of(kind) });
             call.behind()
         }
@@ -185,16 +192,14 @@ fn of_call(
     };
     let mut why = engine.err().filter(|_| !own_kernels);
     for kernel in kernels {
-        let (name, blocks) = (kernel.kernel.clone(), kernel.blocks);
         let (bytes, operations) = of_kernel(launch, kernel);
         let operations = operations.max(std::mem::take(&mut instead));
-        all.push(Listed {
-            bytes,
-            operations,
-            instead: why.take(),
-            ..of(CallKind::Kernel { name, blocks, operators: 1 })
-        });
+        all.push(Listed { bytes, operations, instead: why.take(), ..of(kernel_kind(kernel)) });
     }
+}
+
+fn kernel_kind(kernel: &recipe::KernelLaunch) -> CallKind {
+    CallKind::Kernel { name: kernel.kernel.clone(), blocks: kernel.blocks, operators: 1 }
 }
 
 fn bytes_of(float: FloatType) -> u64 {

@@ -7,6 +7,7 @@ use lmsc_kernels::meaning::Rows;
 use lmsc_kernels::spec::{SpecError, refuse};
 
 use super::BLOCK;
+use super::engines::ChannelOrder;
 
 /// Maximum number of dimensions in a kernel's arguments.
 pub(super) const RANK: usize = 8;
@@ -327,7 +328,7 @@ pub struct Filter {
     pub groups: i32,
 }
 
-/// A convolution or one of its gradients, as cuDNN takes it. All its tensors are contiguous.
+/// A convolution or one of its gradients, as cuDNN takes it. All its tensors are contiguous, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Convolution<A = Address> {
     /// Its extents.
@@ -340,6 +341,8 @@ pub struct Convolution<A = Address> {
     pub positions: A,
     /// Type of the elements of all three tensors.
     pub stored: FloatType,
+    /// Layout of all three tensors.
+    pub layout: ChannelOrder,
     /// Workspace of the library, as large as the engine needs that is chosen for the convolution.
     pub workspace: A,
 }
@@ -353,6 +356,7 @@ impl<A> Convolution<A> {
             weights: address(self.weights),
             positions: address(self.positions),
             stored: self.stored,
+            layout: self.layout,
             workspace: address(self.workspace),
         }
     }
@@ -374,9 +378,11 @@ pub enum Call {
     Convolution {
         /// The call of cuDNN, used where it is available; none if cuDNN cannot do it.
         library: Option<Box<Convolution>>,
+        /// Launches before the call of cuDNN.
+        before: Vec<KernelLaunch>,
         /// Launches after the call of cuDNN.
         behind: Vec<KernelLaunch>,
-        /// Launches equivalent to both, used where cuDNN is not.
+        /// Launches equivalent to all of these, used where cuDNN is not.
         kernels: Vec<KernelLaunch>,
     },
 }
@@ -387,6 +393,14 @@ impl Call {
         match self {
             Call::Kernel(launch) => std::slice::from_ref(launch),
             Call::Products { kernels, .. } | Call::Convolution { kernels, .. } => kernels,
+        }
+    }
+
+    /// The kernels that run before a library does its part.
+    pub fn before(&self) -> &[KernelLaunch] {
+        match self {
+            Call::Convolution { before, .. } => before,
+            _ => &[],
         }
     }
 
@@ -464,16 +478,18 @@ impl Recipe {
             [&mut c.image, &mut c.weights, &mut c.positions, &mut c.workspace]
         }
         self.calls.iter_mut().flat_map(|call| {
-            let (products, convolution, behind, kernels) = match call {
-                Call::Kernel(launch) => (&mut [][..], None, &mut [][..], std::slice::from_mut(launch)),
-                Call::Products { library, kernels } => {
-                    (&mut library[..], None, &mut [][..], &mut kernels[..])
+            let (products, convolution, around, kernels) = match call {
+                Call::Kernel(launch) => {
+                    (&mut [][..], None, [&mut [][..], &mut []], std::slice::from_mut(launch))
                 }
-                Call::Convolution { library, behind, kernels } => {
-                    (&mut [][..], library.as_deref_mut(), &mut behind[..], &mut kernels[..])
+                Call::Products { library, kernels } => {
+                    (&mut library[..], None, [&mut [][..], &mut []], &mut kernels[..])
+                }
+                Call::Convolution { library, before, behind, kernels } => {
+                    (&mut [][..], library.as_deref_mut(), [&mut before[..], behind], &mut kernels[..])
                 }
             };
-            let launches = behind.iter_mut().chain(kernels);
+            let launches = around.into_iter().flatten().chain(kernels);
             let of_kernels = launches.flat_map(|launch| &mut launch.args).flat_map(of_arg);
             let of_libraries = products.iter_mut().flat_map(of_product);
             of_libraries.chain(convolution.into_iter().flat_map(of_convolution)).chain(of_kernels)
@@ -513,19 +529,23 @@ impl Recipe {
         Ok(())
     }
 
-    /// Adds a convolution that the library does, if it is available and can, followed by the kernels that `behind` adds;
+    /// Adds a convolution that the library does, if it is available and can, between the kernels that `before` and `behind` add;
     /// otherwise those that `kernels` adds.
     pub(super) fn convolution_or(
         &mut self,
         library: Option<Convolution>,
+        before: impl FnOnce(&mut Recipe) -> Result<(), SpecError>,
         behind: impl FnOnce(&mut Recipe) -> Result<(), SpecError>,
         kernels: impl FnOnce(&mut Recipe) -> Result<(), SpecError>,
     ) -> Result<(), SpecError> {
         let kernels = self.apart(kernels)?;
-        let behind = if library.is_some() { self.apart(behind)? } else { Vec::new() };
+        let [before, behind] = match library {
+            Some(_) => [self.apart(before)?, self.apart(behind)?],
+            None => Default::default(),
+        };
         // An empty convolution has no launch.
         if !kernels.is_empty() {
-            self.calls.push(Call::Convolution { library: library.map(Box::new), behind, kernels });
+            self.calls.push(Call::Convolution { library: library.map(Box::new), before, behind, kernels });
         }
         Ok(())
     }

@@ -588,21 +588,22 @@ impl Calls {
         let mut scratch = at.recipe.scratch.0;
         for call in &at.recipe.calls {
             let by_library = self.by_library(call, at, libraries);
-            let work = &mut self.by_command[at.index as usize];
-            let launches = match by_library {
-                Some((done, bytes)) => {
-                    work.extend(done);
-                    scratch = scratch.max(bytes);
-                    call.behind()
-                }
-                None => call.kernels(),
-            };
-            for launch in launches {
+            let mut ready = |launch: &recipe::KernelLaunch| {
                 let args: Vec<Vec<u64>> = launch.args.iter().map(|arg| at.words(arg)).collect();
                 let function = kernels.get(&launch.kernel)?;
-                let ready = Ready::new(launch.kernel.clone(), launch.blocks, function, &args);
-                work.push(Work::Kernel(ready));
-            }
+                Ok(Work::Kernel(Ready::new(launch.kernel.clone(), launch.blocks, function, &args)))
+            };
+            let (before, done, behind) = match by_library {
+                Some((done, bytes)) => {
+                    scratch = scratch.max(bytes);
+                    (call.before(), done, call.behind())
+                }
+                None => (&[][..], Vec::new(), call.kernels()),
+            };
+            let before: Vec<Work> = before.iter().map(&mut ready).collect::<Result<_, String>>()?;
+            let behind: Vec<Work> = behind.iter().map(ready).collect::<Result<_, String>>()?;
+            let work = &mut self.by_command[at.index as usize];
+            work.extend(before.into_iter().chain(done).chain(behind));
         }
         self.workspaces[at.index as usize] = at.recipe.workspace_with(Bytes(scratch)).0;
         Ok(())

@@ -46,6 +46,10 @@ pub(super) fn widened(inner: Recipe, wide: &Wide, in_place: &[(usize, usize)]) -
     }
 }
 
+/// The kernels that move elements of four bytes, and of two.
+const MOVE: &str = "move_u32";
+const SHORT_MOVE: &str = "move_u16";
+
 /// Number of short elements of a piece: 64 MiB of `f32`. With half as many, a step of GPT-2 has twice as many launches in its loss;
 /// with twice as many, twice the room.
 const PIECE: usize = 16 << 20;
@@ -247,7 +251,9 @@ impl Shorts {
                 self.calls.push(Call::Kernel(self.launch(launch)));
             }
             Call::Products { library, kernels } => self.products(library, kernels),
-            Call::Convolution { library, behind, kernels } => self.convolution(library, behind, kernels),
+            Call::Convolution { library, before, behind, kernels } => {
+                self.convolution(library, [before, behind], kernels);
+            }
         }
     }
 
@@ -291,11 +297,21 @@ impl Shorts {
     fn convolution(
         &mut self,
         library: Option<Box<Convolution>>,
-        behind: Vec<KernelLaunch>,
+        [before, behind]: [Vec<KernelLaunch>; 2],
         kernels: Vec<KernelLaunch>,
     ) {
-        let taken = library.as_ref().map(|c| [c.image, c.weights, c.positions]);
-        let taken = taken.and_then(|all| Some((all, self.short(all[0])?)));
+        // Weights that lie in the workspace in another order are moved from a tensor, or to one.
+        let is_move = |launch: &KernelLaunch| launch.kernel == MOVE;
+        let moved = before.iter().chain(&behind).filter(|launch| is_move(launch));
+        let moved = moved.flat_map(|launch| &launch.args).flat_map(Arg::addresses).copied();
+        let taken = library.as_ref().map(|c| {
+            let all = [c.image, c.weights, c.positions].into_iter().chain(moved);
+            all.filter(|at| at.at != AddressBase::Workspace).collect::<Vec<Address>>()
+        });
+        let taken = taken.and_then(|all| {
+            let of = self.short(*all.first()?)?;
+            Some((all, of))
+        });
         let direct = taken.filter(|(all, of)| {
             self.is_direct
                 && all.iter().all(|&at| {
@@ -304,11 +320,11 @@ impl Shorts {
                 })
         });
         let Some((all, of)) = direct else {
-            self.in_rooms(used(kernels.iter().chain(&behind)));
+            self.in_rooms(used(kernels.iter().chain(&before).chain(&behind)));
             let library = library.map(|convolution| Box::new(convolution.map(|at| self.wide(at))));
-            let [behind, kernels] =
-                [behind, kernels].map(|list| list.into_iter().map(|launch| self.launch(launch)).collect());
-            return self.calls.push(Call::Convolution { library, behind, kernels });
+            let [before, behind, kernels] = [before, behind, kernels]
+                .map(|list| list.into_iter().map(|launch| self.launch(launch)).collect());
+            return self.calls.push(Call::Convolution { library, before, behind, kernels });
         };
         let library = library.map(|convolution| {
             let mut convolution = convolution.map(|at| self.narrow(at));
@@ -317,7 +333,18 @@ impl Shorts {
         });
         let kernels = self.around(kernels);
         self.is_written.extend(all.into_iter().filter_map(tensor));
-        let behind = self.around(behind);
-        self.calls.push(Call::Convolution { library, behind, kernels });
+        let narrow = |launch: KernelLaunch| {
+            if !is_move(&launch) {
+                return self.around(vec![launch]);
+            }
+            let arg = |arg| match arg {
+                Arg::Address(address) => Arg::Address(self.narrow(address)),
+                other => other,
+            };
+            let args = launch.args.into_iter().map(arg).collect();
+            vec![KernelLaunch { kernel: SHORT_MOVE.into(), args, ..launch }]
+        };
+        let [before, behind] = [before, behind].map(|list| list.into_iter().flat_map(narrow).collect());
+        self.calls.push(Call::Convolution { library, before, behind, kernels });
     }
 }

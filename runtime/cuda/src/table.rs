@@ -7,6 +7,7 @@ use lmsc_ir::domains::{LMSC, MS, ONNX, PREVIEW};
 use lmsc_kernels::short::Wide;
 use lmsc_kernels::spec::{PrepareError, Spec, SpecError};
 
+use super::engines::ChannelOrder::{First, Last};
 use super::make::{
     Made, attention, each, index, loss, movement, normalize as norm, optimizer, pool, product, random,
     reduce, rnn, shape,
@@ -159,18 +160,26 @@ static ROWS: &[(&str, &str, Constructor)] = &[
     (ONNX, "MatMul", product::matmul),
     (MS, "FusedMatMul", product::matmul),
     (MS, "TransposeMatMul", product::matmul),
-    (ONNX, "AveragePool", pool::average),
-    (ONNX, "AveragePoolGrad", pool::average_grad),
-    (ONNX, "Conv", product::conv),
-    (ONNX, "ConvTranspose", product::conv_transpose),
+    (ONNX, "AveragePool", |s| pool::average(s, First)),
+    (ONNX, "AveragePoolGrad", |s| pool::average_grad(s, First)),
+    (ONNX, "Conv", |s| product::conv(s, First)),
+    (ONNX, "ConvTranspose", |s| product::conv_transpose(s, First)),
     (ONNX, "GlobalAveragePool", |s| pool::global(s, false)),
     (ONNX, "GlobalMaxPool", |s| pool::global(s, true)),
-    (ONNX, "MaxPool", pool::max),
-    (ONNX, "MaxPoolGrad", pool::max_grad),
-    (MS, "AveragePoolGrad", pool::average_grad),
-    (MS, "ConvGrad", product::conv_grad),
-    (MS, "ConvTransposeGrad", product::conv_transpose_grad),
-    (MS, "MaxPoolGrad", pool::max_grad),
+    (ONNX, "MaxPool", |s| pool::max(s, First)),
+    (ONNX, "MaxPoolGrad", |s| pool::max_grad(s, First)),
+    (LMSC, "NhwcAveragePool", |s| pool::average(s, Last)),
+    (LMSC, "NhwcAveragePoolGrad", |s| pool::average_grad(s, Last)),
+    (LMSC, "NhwcConv", |s| product::conv(s, Last)),
+    (LMSC, "NhwcConvGrad", |s| product::conv_grad(s, Last)),
+    (LMSC, "NhwcConvTranspose", |s| product::conv_transpose(s, Last)),
+    (LMSC, "NhwcConvTransposeGrad", |s| product::conv_transpose_grad(s, Last)),
+    (LMSC, "NhwcMaxPool", |s| pool::max(s, Last)),
+    (LMSC, "NhwcMaxPoolGrad", |s| pool::max_grad(s, Last)),
+    (MS, "AveragePoolGrad", |s| pool::average_grad(s, First)),
+    (MS, "ConvGrad", |s| product::conv_grad(s, First)),
+    (MS, "ConvTransposeGrad", |s| product::conv_transpose_grad(s, First)),
+    (MS, "MaxPoolGrad", |s| pool::max_grad(s, First)),
 
     // Attention.
     (LMSC, "Attention", attention::forward),

@@ -8,6 +8,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use lmsc_cuda::engines::ChannelOrder;
 use lmsc_cuda::{Call, Found, SOURCES};
 use lmsc_ir::Op;
 use lmsc_kernels::StepContext;
@@ -552,8 +553,25 @@ fn products() {
             &[p.clone(), w.clone(), floats(&[channels], 5)],
         );
         let results = format!("{ps} dx, {ws} dw, float[{channels}] db");
-        run(&results, &format!("com.microsoft.ConvTransposeGrad<{attributes}>"), &[x, p, w]);
+        run(&results, &format!("com.microsoft.ConvTransposeGrad<{attributes}>"), &[x, p, w.clone()]);
+        // The same with channels last.
+        let [image, positions] = [image, positions].map(last);
+        let (x, p) = (floats(&image, 1), floats(&positions, 3));
+        let [xs, ps] = [&image, &positions].map(|list| format!("float{}", dims(list)));
+        let op = |name: &str| format!("ai.lmsc.Nhwc{name}<{attributes}>");
+        run(&format!("{ps} y"), &op("Conv"), &[x.clone(), w.clone(), floats(&weights[..1], 4)]);
+        run(&format!("{ps} y"), &op("Conv"), &[x.clone(), w.clone()]);
+        let results = format!("{xs} dx, {ws} dw, float[{}] db", weights[0]);
+        run(&results, &op("ConvGrad"), &[p.clone(), x.clone(), w.clone()]);
+        run(&format!("{xs} y"), &op("ConvTranspose"), &[p.clone(), w.clone(), floats(&[channels], 5)]);
+        let results = format!("{ps} dx, {ws} dw, float[{channels}] db");
+        run(&results, &op("ConvTransposeGrad"), &[x, p, w]);
     }
+}
+
+/// The extents with channels last.
+fn last(dims: &[u64]) -> Vec<u64> {
+    lmsc_ir::nhwc::permuted(dims, &lmsc_ir::nhwc::to_last(dims.len()))
 }
 
 /// Extents of image, weights and positions, and attributes.
@@ -627,6 +645,21 @@ fn pooling() {
             let attributes = format!("{attributes}, count_include_pad = {padding}");
             run(&format!("float[{y}] y"), &format!("AveragePool<{attributes}>"), std::slice::from_ref(&x));
             run("float[2,3,7,5] dx", &format!("AveragePoolGrad<{attributes}>"), &[floats(&out, 2)]);
+        }
+        // The same with channels last.
+        let (x, y, out) = (floats(&[2, 7, 5, 3], 1), dims(&last(&out)), last(&out));
+        let op = format!("ai.lmsc.NhwcMaxPool<{attributes}>");
+        run(&format!("float{y} y, int64{y} i"), &op, std::slice::from_ref(&x));
+        let at =
+            support::run_bytes(&format!("float{y} y, int64{y} i"), &op, std::slice::from_ref(&x)).remove(1);
+        let given = [floats(&out, 2), tensor(&format!("int64{y}"), at)];
+        for op in [format!("ai.lmsc.NhwcMaxPoolGrad<{attributes}>"), "ai.lmsc.NhwcMaxPoolGrad".to_owned()] {
+            run("float[2,7,5,3] dx", &op, &given);
+        }
+        for padding in [0, 1] {
+            let op = |name: &str| format!("ai.lmsc.Nhwc{name}<{attributes}, count_include_pad = {padding}>");
+            run(&format!("float{y} y"), &op("AveragePool"), std::slice::from_ref(&x));
+            run("float[2,7,5,3] dx", &op("AveragePoolGrad"), &[floats(&out, 2)]);
         }
     }
     for n in [1, 5, 300] {
@@ -1081,7 +1114,7 @@ fn convolution(image: &[u64], weights: &[u64], positions: &[u64], attributes: &s
 #[test]
 fn convolutions_suit_the_library_or_not() {
     let filter = |image: &[u64], weights: &[u64], positions: &[u64], attributes: &str| {
-        let [Call::Convolution { library, behind, kernels }] =
+        let [Call::Convolution { library, behind, kernels, .. }] =
             &convolution(image, weights, positions, attributes, true)[..]
         else {
             panic!("{attributes} is one convolution")
@@ -1124,6 +1157,45 @@ fn convolutions_suit_the_library_or_not() {
         assert!(matches!(&calls[..], [Call::Convolution { library: Some(_), .. }]), "{calls:?}");
         assert!(of(0, attributes, bias).is_empty());
     }
+}
+
+/// The library takes short floats with channels last as they are; weights in another order are moved in a room.
+#[test]
+fn weights_of_short_floats_are_moved_for_the_library() {
+    let calls = |results: &str, op: &str, operands: [&[u64]; 3]| {
+        let zeros = |list: &[u64]| {
+            let bytes = vec![0; 2 * list.iter().product::<u64>() as usize];
+            tensor(&format!("bfloat16{}", dims(list)), bytes)
+        };
+        let given = operands.map(zeros);
+        support::recipe(results, op, &given[..if op.ends_with("Grad") { 3 } else { 2 }]).calls
+    };
+    let names = |launches: &[lmsc_cuda::KernelLaunch]| {
+        launches.iter().map(|launch| launch.kernel.clone()).collect::<Vec<_>>()
+    };
+    let (image, positions): (&[u64], &[u64]) = (&[2, 9, 9, 8], &[2, 7, 7, 16]);
+    for (op, results, operands) in [
+        ("ai.lmsc.NhwcConv", "bfloat16[2,7,7,16] y", [image, &[16, 8, 3, 3], image]),
+        (
+            "ai.lmsc.NhwcConvGrad",
+            "bfloat16[2,9,9,8] dx, bfloat16[16,8,3,3] dw",
+            [positions, image, &[16, 8, 3, 3]],
+        ),
+    ] {
+        for call in calls(results, op, operands) {
+            let Call::Convolution { library: Some(it), before, behind, .. } = &call else {
+                panic!("{op}: {call:?}")
+            };
+            assert_eq!((it.stored, it.layout), (lmsc_cuda::FloatType::Bf16, ChannelOrder::Last), "{op}");
+            let (moved, none) =
+                if it.filter.found == Found::Weights { (behind, before) } else { (before, behind) };
+            assert_eq!((names(moved), names(none)), (vec!["move_u16".to_owned()], vec![]), "{op}");
+        }
+    }
+    // One pixel is one product of all pixels.
+    let pixel = calls("bfloat16[2,9,9,16] y", "ai.lmsc.NhwcConv", [image, &[16, 8, 1, 1], image]);
+    let [Call::Products { library, .. }] = &pixel[..] else { panic!("{pixel:?}") };
+    assert_eq!((library.len(), library[0].batch, library[0].n), (1, 1, 2 * 81));
 }
 
 #[test]

@@ -249,6 +249,35 @@ fn the_size_of_a_workspace_gives_the_chosen_engine_again() {
 }
 
 #[test]
+fn layouts_are_part_of_the_question() {
+    let image = "float[64,7,7,512]";
+    let text = format!(
+        "step ({image} x, float[512,512,3,3] w, {image} dy) => ({image} y, {image} dx, float[512,512,3,3] dw) {{
+            [conv] {image} y = ai.lmsc.NhwcConv<pads = [1, 1, 1, 1]>(x, w)
+            [grad] {image} dx, float[512,512,3,3] dw = ai.lmsc.NhwcConvGrad<pads = [1, 1, 1, 1]>(dy, x, w)
+        }}"
+    );
+    let graph = lmsc_ir::Graph::parse(&text).unwrap_or_else(|e| panic!("{e}"));
+    for card in CARDS {
+        let engines = Engines::recorded(Some(card.clone()), Precision::Tf32);
+        let chosen = engines.of_step(&graph).unwrap().by_node;
+        for (node, at, found) in
+            [("conv", 0, Found::Positions), ("grad", 0, Found::Image), ("grad", 1, Found::Weights)]
+        {
+            let of = questions().map(|(_, of, _)| of).find(|of| {
+                let filter = &of.filter;
+                (filter.found == found && filter.image == [64, 512, 7, 7])
+                    && (filter.weights == [512, 512, 3, 3] && filter.stride == [1, 1])
+                    && (of.layout, of.precision) == (ChannelOrder::Last, Precision::Tf32)
+            });
+            let choices = engines.choices(&of.unwrap()).unwrap();
+            let choice = choices.iter().find(|choice| choice.text() == chosen[node][at]);
+            assert!(choice.is_some(), "{node} {found:?} on {}", card.name);
+        }
+    }
+}
+
+#[test]
 fn engines_of_an_unknown_card_are_not_known() {
     let graph = step_with(1);
     assert_eq!(Engines::recorded(None, Precision::F32).of_step(&graph), None);

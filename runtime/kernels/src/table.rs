@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use lmsc_ir::domains::{LMSC, MS, ONNX, PREVIEW};
 
 use crate::host::{
-    Made, attention, bits, cast, conv, elementwise as each, embed, index, loss, movement,
+    Made, attention, bits, cast, conv, elementwise as each, embed, index, loss, movement, nhwc,
     normalization as norm, optimizer, pool, product, quantize, random, reduce, resize, rnn, shape, softmax,
     tiled_attention,
 };
@@ -189,6 +189,14 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     (ONNX, "MaxPool", L, pool::max),
     (ONNX, "MaxPoolGrad", L, pool::max_grad),
     (MS, "AveragePoolGrad", L, pool::average_grad),
+    (LMSC, "NhwcAveragePool", L, |s| nhwc::channels_last(s, pool::average)),
+    (LMSC, "NhwcAveragePoolGrad", L, |s| nhwc::channels_last(s, pool::average_grad)),
+    (LMSC, "NhwcConv", L, |s| nhwc::channels_last(s, conv::conv)),
+    (LMSC, "NhwcConvGrad", L, |s| nhwc::channels_last(s, conv::conv_grad)),
+    (LMSC, "NhwcConvTranspose", L, |s| nhwc::channels_last(s, conv::conv_transpose)),
+    (LMSC, "NhwcConvTransposeGrad", L, |s| nhwc::channels_last(s, conv::conv_transpose_grad)),
+    (LMSC, "NhwcMaxPool", L, |s| nhwc::channels_last(s, pool::max)),
+    (LMSC, "NhwcMaxPoolGrad", L, |s| nhwc::channels_last(s, pool::max_grad)),
     (MS, "ConvGrad", L, conv::conv_grad),
     (MS, "ConvTransposeGrad", L, conv::conv_transpose_grad),
     (MS, "MaxPoolGrad", L, pool::max_grad),

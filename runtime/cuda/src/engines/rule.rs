@@ -13,10 +13,10 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use lmsc_ir::{Bytes, Graph, NodeId, Storages};
 
-use super::{Card, ChannelOrder, ConvolutionQuery, EngineChoice, EngineLibrary, choose, chosen, recorded};
+use super::{Card, ConvolutionQuery, EngineChoice, EngineLibrary, choose, chosen, recorded};
 use crate::driver::Gpu;
 use crate::precision::Precision;
-use crate::recipe::{Call, Convolution, Filter, FloatType, Recipe};
+use crate::recipe::{Call, Convolution, Recipe};
 
 /// Why no engine does a convolution.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -81,13 +81,13 @@ struct Need {
     /// The recipe without its calls.
     frame: Recipe,
     /// Its convolutions.
-    convolutions: Vec<(Filter, FloatType)>,
+    convolutions: Vec<Convolution<()>>,
 }
 
 impl Need {
     fn of(mut recipe: Recipe) -> Need {
         let convolution = |call: &Call| match call {
-            Call::Convolution { library: Some(it), .. } => Some((it.filter.clone(), it.stored)),
+            Call::Convolution { library: Some(it), .. } => Some(Convolution::clone(it).map(|_| ())),
             _ => None,
         };
         let convolutions = recipe.calls.iter().filter_map(convolution).collect();
@@ -146,9 +146,9 @@ impl Engines {
     }
 
     /// The question about a convolution.
-    pub(crate) fn query(&self, filter: &Filter, stored: FloatType) -> ConvolutionQuery {
-        let (layout, precision) = (ChannelOrder::First, self.precision);
-        ConvolutionQuery { filter: filter.clone(), stored, layout, precision }
+    pub(crate) fn query<A>(&self, of: &Convolution<A>) -> ConvolutionQuery {
+        let (filter, precision) = (of.filter.clone(), self.precision);
+        ConvolutionQuery { filter, stored: of.stored, layout: of.layout, precision }
     }
 
     /// The engines for a convolution in the order of the expected time, each with less workspace than all before it.
@@ -180,11 +180,7 @@ impl Engines {
     /// # Errors
     /// [`NoEngine`], if there is none.
     pub fn engine<A>(&self, of: &Convolution<A>, room: u64) -> Result<EngineChoice, NoEngine> {
-        self.fitting(&of.filter, of.stored, room)
-    }
-
-    fn fitting(&self, filter: &Filter, stored: FloatType, room: u64) -> Result<EngineChoice, NoEngine> {
-        let choices = self.choices(&self.query(filter, stored))?;
+        let choices = self.choices(&self.query(of))?;
         let least = choices.last().map_or(0, |last| last.workspace);
         chosen(&choices, room).cloned().ok_or(NoEngine::Room { least, room })
     }
@@ -205,8 +201,8 @@ impl Engines {
     pub fn of_step(&self, graph: &Graph) -> Option<StepEngines> {
         let mut by_node = BTreeMap::new();
         self.ruled_by(graph, |id, need, room| {
-            let text = |(filter, stored): &(Filter, FloatType)| {
-                self.fitting(filter, *stored, room).map_or_else(|_| String::new(), |engine| engine.text())
+            let text = |of: &Convolution<()>| {
+                self.engine(of, room).map_or_else(|_| String::new(), |engine| engine.text())
             };
             if !need.convolutions.is_empty() {
                 let engines = need.convolutions.iter().map(text).collect();
@@ -224,9 +220,10 @@ impl Engines {
     fn ruled(&self, graph: &Graph, others: impl Fn(&Recipe) -> Bytes) -> BTreeMap<NodeId, Bytes> {
         let mut granted = BTreeMap::new();
         self.ruled_by(graph, |id, need, room| {
-            let engines = need.convolutions.iter().filter_map(|(filter, stored)| {
-                self.fitting(filter, *stored, room).ok().map(|engine| Bytes(engine.workspace))
-            });
+            let engines = need
+                .convolutions
+                .iter()
+                .filter_map(|of| self.engine(of, room).ok().map(|engine| Bytes(engine.workspace)));
             let scratch = engines.fold(others(&need.frame), Bytes::max);
             granted.insert(id, need.frame.workspace_with(scratch));
         });

@@ -17,13 +17,22 @@ pub(super) mod rnn;
 pub(super) mod shape;
 mod sums;
 
-use lmsc_ir::ElementType;
+use lmsc_ir::{ElementType, nhwc};
 use lmsc_kernels::spec::{SpecError, refuse};
 
+use super::engines::ChannelOrder;
 use super::recipe::Recipe;
 
 /// The result of a constructor of the table.
 pub(super) type Made = Result<Recipe, SpecError>;
+
+/// The extents of an image with channels first.
+fn image(dims: Vec<usize>, order: ChannelOrder) -> Vec<usize> {
+    match order {
+        ChannelOrder::First => dims,
+        ChannelOrder::Last => nhwc::permuted(&dims, &nhwc::to_first(dims.len())),
+    }
+}
 
 /// Suffix of the name of a kernel that computes with elements of this type.
 fn number(element: ElementType) -> Result<&'static str, SpecError> {

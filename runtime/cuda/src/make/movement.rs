@@ -8,7 +8,7 @@ use super::{Made, width};
 use crate::recipe::{Address, Arg, Recipe, operand, result, spread, spread_forward};
 
 /// Moves elements of this width according to the plan.
-fn moves(
+pub(super) fn moves(
     recipe: &mut Recipe,
     width: &str,
     plan: &Strided,

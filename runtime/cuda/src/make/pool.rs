@@ -6,11 +6,17 @@ use lmsc_kernels::meaning::{Rows, SlidingWindow, count};
 use lmsc_kernels::spec::{Spec, SpecError, refuse};
 
 use super::movement::{holds_table, maps};
-use super::{Made, width};
+use super::{Made, image, width};
+use crate::engines::ChannelOrder;
 use crate::recipe::{Arg, RANK, Recipe, lanes, operand, result};
 
-fn words(planes: usize, w: &SlidingWindow) -> Arg {
-    let mut words = vec![planes as u64];
+/// Number of channels where these are last; 0 where they are first.
+fn channels(dims: &[usize], order: ChannelOrder) -> usize {
+    if order == ChannelOrder::Last { dims[1] } else { 0 }
+}
+
+fn words(image: &[usize], order: ChannelOrder, w: &SlidingWindow) -> Arg {
+    let mut words = vec![planes(image) as u64, channels(image, order) as u64];
     for list in [w.image, w.positions, w.kernel, w.stride, w.dilation] {
         words.extend(list.map(|n| n as u64));
     }
@@ -24,29 +30,29 @@ fn planes(dims: &[usize]) -> usize {
     count(&dims[..2])
 }
 
-pub(crate) fn max(spec: &Spec<'_>) -> Made {
-    let (image, positions) = (spec.dims(0)?, spec.result_dims(0)?);
+pub(crate) fn max(spec: &Spec<'_>, order: ChannelOrder) -> Made {
+    let (image, positions) = (image(spec.dims(0)?, order), image(spec.result_dims(0)?, order));
     let w = host::window(spec, &image, &positions)?;
     let mut recipe = Recipe::default();
-    let args = vec![words(planes(&image), &w), operand(0).into(), result(0).into(), result(1).into()];
+    let args = vec![words(&image, order, &w), operand(0).into(), result(0).into(), result(1).into()];
     recipe.each("max_pool", count(&positions), args);
     Ok(recipe)
 }
 
-pub(crate) fn max_grad(spec: &Spec<'_>) -> Made {
-    let (positions, image) = (spec.dims(0)?, spec.result_dims(0)?);
+pub(crate) fn max_grad(spec: &Spec<'_>, order: ChannelOrder) -> Made {
+    let (positions, image) = (image(spec.dims(0)?, order), image(spec.result_dims(0)?, order));
     let mut recipe = Recipe::default();
     // The gradient is defined without the window's attributes, but models have them.
     match spec.says("kernel_shape").then(|| host::window(spec, &image, &positions)) {
         Some(Ok(w)) => {
-            let args =
-                vec![words(planes(&image), &w), operand(0).into(), operand(1).into(), result(0).into()];
+            let args = vec![words(&image, order, &w), operand(0).into(), operand(1).into(), result(0).into()];
             recipe.each("max_pool_grad", count(&image), args);
         }
         _ => {
             let (places, pixels) = (count(&positions[2..]), count(&image[2..]));
             let args = vec![
                 planes(&image).into(),
+                channels(&image, order).into(),
                 places.into(),
                 pixels.into(),
                 operand(0).into(),
@@ -59,22 +65,22 @@ pub(crate) fn max_grad(spec: &Spec<'_>) -> Made {
     Ok(recipe)
 }
 
-pub(crate) fn average(spec: &Spec<'_>) -> Made {
-    let (image, positions) = (spec.dims(0)?, spec.result_dims(0)?);
+pub(crate) fn average(spec: &Spec<'_>, order: ChannelOrder) -> Made {
+    let (image, positions) = (image(spec.dims(0)?, order), image(spec.result_dims(0)?, order));
     let w = host::window(spec, &image, &positions)?;
     let padding = spec.flag("count_include_pad")?;
     let mut recipe = Recipe::default();
-    let args = vec![words(planes(&image), &w), padding.into(), operand(0).into(), result(0).into()];
+    let args = vec![words(&image, order, &w), padding.into(), operand(0).into(), result(0).into()];
     recipe.each("average_pool", count(&positions), args);
     Ok(recipe)
 }
 
-pub(crate) fn average_grad(spec: &Spec<'_>) -> Made {
-    let (positions, image) = (spec.dims(0)?, spec.result_dims(0)?);
+pub(crate) fn average_grad(spec: &Spec<'_>, order: ChannelOrder) -> Made {
+    let (positions, image) = (image(spec.dims(0)?, order), image(spec.result_dims(0)?, order));
     let w = host::window(spec, &image, &positions)?;
     let padding = spec.flag("count_include_pad")?;
     let mut recipe = Recipe::default();
-    let args = vec![words(planes(&image), &w), padding.into(), operand(0).into(), result(0).into()];
+    let args = vec![words(&image, order, &w), padding.into(), operand(0).into(), result(0).into()];
     recipe.each("average_pool_grad", count(&image), args);
     Ok(recipe)
 }

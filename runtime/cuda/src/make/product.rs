@@ -2,10 +2,12 @@
 
 use lmsc_kernels::gemm::Extents;
 use lmsc_kernels::host::conv::Conv;
-use lmsc_kernels::meaning::{BatchedProduct, Gemm, Rows};
+use lmsc_kernels::meaning::{BatchedProduct, Gemm, Rows, Strided};
 use lmsc_kernels::spec::{Spec, SpecError};
 
-use super::{Made, sums};
+use super::movement::moves;
+use super::{Made, image, sums};
+use crate::engines::ChannelOrder;
 use crate::recipe::{
     self, Address, AddressBase, Arg, Convolution, Factor, Filter, FloatType, Found, NOWHERE, Recipe, operand,
     result, spread_forward,
@@ -201,10 +203,11 @@ pub(crate) fn gemm(spec: &Spec<'_>) -> Made {
     Ok(recipe)
 }
 
-fn words(conv: &Conv, parts: usize, length: usize) -> Arg {
+fn words(conv: &Conv, order: ChannelOrder, parts: usize, length: usize) -> Arg {
     let w = &conv.window;
+    let last = usize::from(order == ChannelOrder::Last);
     let mut words: Vec<u64> =
-        [conv.batch, conv.groups, conv.inner, conv.outer, parts, length].map(|n| n as u64).to_vec();
+        [conv.batch, conv.groups, conv.inner, conv.outer, parts, length, last].map(|n| n as u64).to_vec();
     for list in [w.image, w.positions, w.kernel, w.stride, w.dilation] {
         words.extend(list.map(|n| n as u64));
     }
@@ -213,10 +216,12 @@ fn words(conv: &Conv, parts: usize, length: usize) -> Arg {
 }
 
 /// A convolution with a window of one pixel, as a product of weights, with distances `row` and `column`, and each sample of `k`
-/// channels, giving `m` channels. For the library only: the kernels do all samples together.
+/// channels, giving `m` channels; with channels last, as one product of all pixels. For the library only: the kernels do all
+/// samples together.
 fn pointwise(
     recipe: &mut Recipe,
     conv: &Conv,
+    order: ChannelOrder,
     [m, k]: [usize; 2],
     [weights, samples, bias, out]: [Address; 4],
     [row, column]: [usize; 2],
@@ -225,6 +230,13 @@ fn pointwise(
     let is_in_calls = conv.batch <= MOST_CALLS * MOST_PRODUCTS;
     if !conv.window.is_pointwise() || conv.groups > 1 || bias != NOWHERE || !is_in_calls {
         return None;
+    }
+    if order == ChannelOrder::Last {
+        let pixels = conv.batch.checked_mul(n)?;
+        let matrices =
+            [Matrix { at: samples, row: k, column: 1 }, Matrix { at: weights, row: column, column: row }];
+        let into = Into { at: out, row: m, size: pixels.checked_mul(m)?, alpha: 1.0, add: false };
+        return by_library(recipe, Extents { m: pixels, n: m, k }, matrices, &[(0, 0)], into);
     }
     let matrices = [Matrix { at: weights, row, column }, Matrix { at: samples, row: n, column: 1 }];
     let offsets: Vec<(usize, usize)> = (0..conv.batch).map(|sample| (0, sample * k * n)).collect();
@@ -284,22 +296,52 @@ fn filter(conv: &Conv, found: Found) -> Option<Filter> {
 }
 
 /// The convolution for the library, if the library can take it.
-fn convolution(conv: &Conv, found: Found, [image, weights, positions]: [Address; 3]) -> Option<Convolution> {
+fn convolution(
+    conv: &Conv,
+    layout: ChannelOrder,
+    found: Found,
+    [image, weights, positions]: [Address; 3],
+) -> Option<Convolution> {
     let (filter, stored) = (filter(conv, found)?, FloatType::F32);
     let workspace = Address { at: AddressBase::Scratch, offset: 0 };
-    Some(Convolution { filter, image, weights, positions, stored, workspace })
+    Some(Convolution { filter, image, weights, positions, stored, layout, workspace })
+}
+
+/// The room for weights with channels last, where the library wants them so and they are not so anyway.
+fn weights_room(recipe: &mut Recipe, conv: &Conv, order: ChannelOrder) -> Option<Address> {
+    let (taps, inner) = (conv.window.kernel_len(), conv.inner);
+    let differs = order == ChannelOrder::Last && taps > 1 && inner > 1;
+    differs.then(|| recipe.room::<f32>(conv.groups * conv.outer * inner * taps))
+}
+
+/// Moves weights `[outer, inner, …]` to `[outer, …, inner]`, or back.
+fn turn_weights(
+    recipe: &mut Recipe,
+    conv: &Conv,
+    to_last: bool,
+    from: Address,
+    to: Address,
+) -> Result<(), SpecError> {
+    let (taps, inner) = (conv.window.kernel_len(), conv.inner);
+    let (dims, each) = ([conv.groups * conv.outer, taps, inner], (inner * taps) as isize);
+    let (first, last) = ([each, 1, taps as isize], [each, inner as isize, 1]);
+    let (source, target) = if to_last { (first, last) } else { (last, first) };
+    moves(recipe, "u32", &Strided::new(&dims, &source, &target, 0, 0), from, to)
 }
 
 /// Adds the bias of each channel to its `places` elements.
 fn add_bias(
     recipe: &mut Recipe,
-    samples: usize,
-    channels: usize,
-    places: usize,
+    order: ChannelOrder,
+    [samples, channels, places]: [usize; 3],
     bias: Address,
     out: Address,
 ) {
     if bias != NOWHERE {
+        let [samples, places] = match order {
+            ChannelOrder::First => [samples, places],
+            ChannelOrder::Last => [samples * places, 1],
+        };
         let args = vec![samples.into(), channels.into(), places.into(), bias.into(), out.into()];
         recipe.each("add_bias", samples * channels * places, args);
     }
@@ -314,53 +356,66 @@ fn bias(spec: &Spec<'_>) -> Address {
 fn forward(
     recipe: &mut Recipe,
     conv: &Conv,
+    order: ChannelOrder,
     [image, weights, bias]: [Address; 3],
     out: Address,
 ) -> Result<(), SpecError> {
     let (m, k) = (conv.outer, conv.inner);
     let places = conv.window.positions_len();
     let blocks = tiles(conv.outer, conv.batch * places) * conv.groups;
-    let args = vec![words(conv, 1, 0), image.into(), weights.into(), bias.into(), out.into()];
+    let args = vec![words(conv, order, 1, 0), image.into(), weights.into(), bias.into(), out.into()];
     let kernels = |recipe: &mut Recipe| recipe.blocks("convolve", blocks, args);
-    if let Some(products) = pointwise(recipe, conv, [m, k], [weights, image, bias, out], [k, 1]) {
+    if let Some(products) = pointwise(recipe, conv, order, [m, k], [weights, image, bias, out], [k, 1]) {
         return recipe.library_or(Some(products), kernels);
     }
-    let library = convolution(conv, Found::Positions, [image, weights, out]);
+    let turned = weights_room(recipe, conv, order);
+    let library = convolution(conv, order, Found::Positions, [image, turned.unwrap_or(weights), out]);
     let channels = conv.groups * conv.outer;
     let behind = |recipe: &mut Recipe| {
-        add_bias(recipe, conv.batch, channels, places, bias, out);
+        add_bias(recipe, order, [conv.batch, channels, places], bias, out);
         Ok(())
     };
-    recipe.convolution_or(library, behind, kernels)
+    let before = |recipe: &mut Recipe| match turned {
+        Some(turned) => turn_weights(recipe, conv, true, weights, turned),
+        None => Ok(()),
+    };
+    recipe.convolution_or(library, before, behind, kernels)
 }
 
 /// image = weights ∗ᵀ positions + bias
 fn back(
     recipe: &mut Recipe,
     conv: &Conv,
+    order: ChannelOrder,
     [positions, weights, bias]: [Address; 3],
     out: Address,
 ) -> Result<(), SpecError> {
     let (m, k) = (conv.inner, conv.outer);
     let pixels = conv.window.image_len();
     let blocks = tiles(conv.inner, conv.batch * pixels) * conv.groups;
-    let args = vec![words(conv, 1, 0), positions.into(), weights.into(), bias.into(), out.into()];
+    let args = vec![words(conv, order, 1, 0), positions.into(), weights.into(), bias.into(), out.into()];
     let kernels = |recipe: &mut Recipe| recipe.blocks("convolve_back", blocks, args);
-    if let Some(products) = pointwise(recipe, conv, [m, k], [weights, positions, bias, out], [1, m]) {
+    if let Some(products) = pointwise(recipe, conv, order, [m, k], [weights, positions, bias, out], [1, m]) {
         return recipe.library_or(Some(products), kernels);
     }
-    let library = convolution(conv, Found::Image, [out, weights, positions]);
+    let turned = weights_room(recipe, conv, order);
+    let library = convolution(conv, order, Found::Image, [out, turned.unwrap_or(weights), positions]);
     let channels = conv.groups * conv.inner;
     let behind = |recipe: &mut Recipe| {
-        add_bias(recipe, conv.batch, channels, pixels, bias, out);
+        add_bias(recipe, order, [conv.batch, channels, pixels], bias, out);
         Ok(())
     };
-    recipe.convolution_or(library, behind, kernels)
+    let before = |recipe: &mut Recipe| match turned {
+        Some(turned) => turn_weights(recipe, conv, true, weights, turned),
+        None => Ok(()),
+    };
+    recipe.convolution_or(library, before, behind, kernels)
 }
 
 fn weights_grad(
     recipe: &mut Recipe,
     conv: &Conv,
+    order: ChannelOrder,
     [positions, image]: [Address; 2],
     out: Address,
 ) -> Result<(), SpecError> {
@@ -368,9 +423,14 @@ fn weights_grad(
     let k = conv.batch * conv.window.positions_len();
     let (parts, length) = parts(tiles(m, n) * conv.groups, k);
     let sums = if parts > 1 { recipe.scratch_for::<f32>(parts * conv.groups * m * n) } else { out };
-    let library = convolution(conv, Found::Weights, [image, out, positions]);
+    let turned = weights_room(recipe, conv, order);
+    let library = convolution(conv, order, Found::Weights, [image, turned.unwrap_or(out), positions]);
+    let behind = |recipe: &mut Recipe| match turned {
+        Some(turned) => turn_weights(recipe, conv, false, turned, out),
+        None => Ok(()),
+    };
     let kernels = |recipe: &mut Recipe| {
-        let args = vec![words(conv, parts, length), positions.into(), image.into(), sums.into()];
+        let args = vec![words(conv, order, parts, length), positions.into(), image.into(), sums.into()];
         recipe.blocks("convolve_weights", tiles(m, n) * conv.groups * parts, args)?;
         if parts > 1 {
             let all: [usize; 12] = [m, n, k, 0, 0, 0, 0, parts, length, n, m * n, 0];
@@ -381,53 +441,65 @@ fn weights_grad(
         }
         Ok(())
     };
-    recipe.convolution_or(library, |_| Ok(()), kernels)
+    recipe.convolution_or(library, |_| Ok(()), behind, kernels)
 }
 
-pub(crate) fn conv(spec: &Spec<'_>) -> Made {
-    let conv = Conv::new(spec, &spec.dims(0)?, &spec.dims(1)?, &spec.result_dims(0)?)?;
+/// The sum of each channel.
+fn channel_sums(recipe: &mut Recipe, order: ChannelOrder, rows: Rows, from: Address, out: Address) {
+    match order {
+        ChannelOrder::First => sums::of_channels(recipe, rows, 1.0, from, out),
+        ChannelOrder::Last => sums::of_columns(recipe, [rows.outer * rows.inner, rows.axis], 1.0, from, out),
+    }
+}
+
+pub(crate) fn conv(spec: &Spec<'_>, order: ChannelOrder) -> Made {
+    let (image, positions) = (image(spec.dims(0)?, order), image(spec.result_dims(0)?, order));
+    let conv = Conv::new(spec, &image, &spec.dims(1)?, &positions)?;
     let mut recipe = Recipe::default();
-    forward(&mut recipe, &conv, [operand(0), operand(1), bias(spec)], result(0))?;
+    forward(&mut recipe, &conv, order, [operand(0), operand(1), bias(spec)], result(0))?;
     Ok(recipe)
 }
 
-pub(crate) fn conv_grad(spec: &Spec<'_>) -> Made {
-    let conv = Conv::new(spec, &spec.dims(1)?, &spec.dims(2)?, &spec.dims(0)?)?;
+pub(crate) fn conv_grad(spec: &Spec<'_>, order: ChannelOrder) -> Made {
+    let (image, positions) = (image(spec.dims(1)?, order), image(spec.dims(0)?, order));
+    let conv = Conv::new(spec, &image, &spec.dims(2)?, &positions)?;
     let mut recipe = Recipe::default();
     if spec.wants(0) {
-        back(&mut recipe, &conv, [operand(0), operand(2), NOWHERE], result(0))?;
+        back(&mut recipe, &conv, order, [operand(0), operand(2), NOWHERE], result(0))?;
     }
     if spec.wants(1) {
-        weights_grad(&mut recipe, &conv, [operand(0), operand(1)], result(1))?;
+        weights_grad(&mut recipe, &conv, order, [operand(0), operand(1)], result(1))?;
     }
     if spec.wants(2) {
         let (channels, places) = (conv.groups * conv.outer, conv.window.positions_len());
         let rows = Rows { outer: conv.batch, axis: channels, inner: places };
-        sums::of_channels(&mut recipe, rows, 1.0, operand(0), result(2));
+        channel_sums(&mut recipe, order, rows, operand(0), result(2));
     }
     Ok(recipe)
 }
 
-pub(crate) fn conv_transpose(spec: &Spec<'_>) -> Made {
-    let conv = Conv::new(spec, &spec.result_dims(0)?, &spec.dims(1)?, &spec.dims(0)?)?;
+pub(crate) fn conv_transpose(spec: &Spec<'_>, order: ChannelOrder) -> Made {
+    let (image, positions) = (image(spec.result_dims(0)?, order), image(spec.dims(0)?, order));
+    let conv = Conv::new(spec, &image, &spec.dims(1)?, &positions)?;
     let mut recipe = Recipe::default();
-    back(&mut recipe, &conv, [operand(0), operand(1), bias(spec)], result(0))?;
+    back(&mut recipe, &conv, order, [operand(0), operand(1), bias(spec)], result(0))?;
     Ok(recipe)
 }
 
-pub(crate) fn conv_transpose_grad(spec: &Spec<'_>) -> Made {
-    let conv = Conv::new(spec, &spec.dims(0)?, &spec.dims(2)?, &spec.dims(1)?)?;
+pub(crate) fn conv_transpose_grad(spec: &Spec<'_>, order: ChannelOrder) -> Made {
+    let (image, positions) = (image(spec.dims(0)?, order), image(spec.dims(1)?, order));
+    let conv = Conv::new(spec, &image, &spec.dims(2)?, &positions)?;
     let mut recipe = Recipe::default();
     if spec.wants(0) {
-        forward(&mut recipe, &conv, [operand(0), operand(2), NOWHERE], result(0))?;
+        forward(&mut recipe, &conv, order, [operand(0), operand(2), NOWHERE], result(0))?;
     }
     if spec.wants(1) {
-        weights_grad(&mut recipe, &conv, [operand(1), operand(0)], result(1))?;
+        weights_grad(&mut recipe, &conv, order, [operand(1), operand(0)], result(1))?;
     }
     if spec.wants(2) {
         let (channels, places) = (conv.groups * conv.inner, conv.window.image_len());
         let rows = Rows { outer: conv.batch, axis: channels, inner: places };
-        sums::of_channels(&mut recipe, rows, 1.0, operand(0), result(2));
+        channel_sums(&mut recipe, order, rows, operand(0), result(2));
     }
     Ok(recipe)
 }

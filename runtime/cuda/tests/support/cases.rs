@@ -67,7 +67,8 @@ fn short(bytes: &[u8], number: impl Fn(u16) -> f32) -> Vec<String> {
 /// Keeps the node where it has a kernel that none before it had.
 pub(super) fn keep(spec: &Spec<'_>, results: &str, op: &str, operands: &[Tensor]) {
     let Ok(recipe) = prepare(spec) else { return };
-    let launches = recipe.calls.iter().flat_map(|call| call.kernels().iter().chain(call.behind()));
+    let launches =
+        recipe.calls.iter().flat_map(|call| call.kernels().iter().chain(call.before()).chain(call.behind()));
     let kernels: BTreeSet<String> = launches.map(|launch| launch.kernel.clone()).collect();
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = kept.get_or_insert_default();

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use half::{bf16, f16};
+use lmsc_cuda::engines::ChannelOrder;
 use lmsc_cuda::{
     Address, AddressBase, Arg, BLOCK, Call, Convolution, Factor, FloatType, Found, KernelLaunch, Product,
     Recipe, SCRATCH_ALIGNMENT, SOURCES, StepWords,
@@ -283,18 +284,7 @@ impl Shim {
             };
             if base == 0 { 0 } else { base + address.offset }
         };
-        for call in &recipe.calls {
-            let launches = match call {
-                Call::Products { library: products, .. } if library => {
-                    products.iter().for_each(|product| multiply(&product.map(|at| address(&at))));
-                    call.behind()
-                }
-                Call::Convolution { library: Some(convolution), .. } if library => {
-                    convolve(&(**convolution).clone().map(|at| address(&at)));
-                    call.behind()
-                }
-                _ => call.kernels(),
-            };
+        let launch = |launches: &[KernelLaunch]| {
             for KernelLaunch { kernel, blocks, args, .. } in launches {
                 let of = |arg: &Arg| match arg {
                     Arg::Address(one) => vec![address(one)],
@@ -304,6 +294,21 @@ impl Shim {
                 };
                 self.call(kernel, *blocks, &args.iter().map(of).collect::<Vec<_>>());
             }
+        };
+        for call in &recipe.calls {
+            let launches = match call {
+                Call::Products { library: products, .. } if library => {
+                    products.iter().for_each(|product| multiply(&product.map(|at| address(&at))));
+                    call.behind()
+                }
+                Call::Convolution { library: Some(convolution), .. } if library => {
+                    launch(call.before());
+                    convolve(&(**convolution).clone().map(|at| address(&at)));
+                    call.behind()
+                }
+                _ => call.kernels(),
+            };
+            launch(launches);
         }
         step
     }
@@ -401,8 +406,12 @@ fn convolve(c: &Convolution<u64>) {
         assert!(before >= 0 && after >= 0);
         assert_eq!(positions[2 + d], (image[2 + d] + before + after - reach) / stride + 1);
     }
+    let mut order: Vec<usize> = (0..rank + 2).collect();
+    if c.layout == ChannelOrder::Last {
+        order[1..].rotate_left(1);
+    }
     let element = |start: u64, dims: &[i64], at: &[i64]| {
-        let index = dims.iter().zip(at).fold(0, |index, (dim, at)| index * dim + at);
+        let index = order.iter().fold(0, |index, &d| index * dims[d] + at[d]);
         (start, index as u64)
     };
     let (found, dims) = match filter.found {

@@ -10,6 +10,7 @@ pub(crate) mod embed;
 pub mod index;
 pub mod loss;
 pub mod movement;
+pub mod nhwc;
 pub mod normalization;
 pub mod optimizer;
 pub mod pool;

@@ -105,8 +105,10 @@ pub(super) fn cut(spec: &Spec<'_>) -> Option<Cut> {
     let name = spec.op.name();
     match (spec.op.domain(), name.trim_end_matches("_13")) {
         ("" | MS, "Gemm" | "MatMul" | "FusedMatMul" | "TransposeMatMul") => product(spec),
-        ("", "Conv" | "ConvTranspose") => Some(samples(spec, &[Slices(0)], &[Slices(0)]).by_library()),
-        (MS, "ConvGrad" | "ConvTransposeGrad") => {
+        ("", "Conv" | "ConvTranspose") | (LMSC, "NhwcConv" | "NhwcConvTranspose") => {
+            Some(samples(spec, &[Slices(0)], &[Slices(0)]).by_library())
+        }
+        (MS, "ConvGrad" | "ConvTransposeGrad") | (LMSC, "NhwcConvGrad" | "NhwcConvTransposeGrad") => {
             Some(samples(spec, &[Slices(0), Slices(0)], &[Slices(0), Sum, Sum]).by_library())
         }
         ("", "InstanceNormalization" | "GroupNormalization") => {
@@ -136,6 +138,15 @@ pub(super) fn cut(spec: &Spec<'_>) -> Option<Cut> {
             let plane = count(spec.result_dims(0).ok()?.get(2..)?);
             planes(spec, &[Merged(1), Places(1, plane)], &[Merged(1)])
         }
+        (LMSC, "NhwcMaxPool") => {
+            let places = Places(0, count(spec.dims(0).ok()?.get(1..)?));
+            Some(samples(spec, &[Slices(0)], &[Slices(0), places]))
+        }
+        (LMSC, "NhwcMaxPoolGrad") => {
+            let places = Places(0, count(spec.result_dims(0).ok()?.get(1..)?));
+            Some(samples(spec, &[Slices(0), places], &[Slices(0)]))
+        }
+        (LMSC, "NhwcAveragePool" | "NhwcAveragePoolGrad") => Some(samples(spec, &[Slices(0)], &[Slices(0)])),
         ("" | MS, "AveragePool" | "AveragePoolGrad" | "GlobalAveragePool" | "GlobalMaxPool") => {
             planes(spec, &[Merged(1)], &[Merged(1)])
         }
