@@ -545,7 +545,7 @@ CASES: dict[str, Callable[[], Facts]] = {
     "two_in_flight": lambda: several_batches(True),
     "tensor_parallel": lambda: tensor_parallel(False),
     "sequence_parallel": lambda: tensor_parallel(True),
-    "replicated": lambda: gathers("replicate", "0.5x"),
+    "replicated": lambda: gathers("replicate", "0.6x"),
     "sharded": lambda: gathers("shard", "0.7x"),
     "sharded_tight": lambda: gathers("shard", "0.5x"),
     "sharded_smallest": lambda: gathers("shard", "smallest"),
