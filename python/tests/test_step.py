@@ -11,7 +11,7 @@ from typing import Any
 import lmsc
 import pytest
 import torch
-from lmsc.torch import TrainStep
+from lmsc.torch import TrainStep, export_step
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -517,3 +517,25 @@ def test_refusals_are_told() -> None:
         empty = mlp()
     with pytest.raises(lmsc.torch.CaptureError, match="meta"):
         TrainStep(empty, F.cross_entropy, torch.optim.SGD(empty.parameters()), example=batch)
+
+
+def test_an_argument_of_another_kind_is_refused_by_name() -> None:
+    model = nn.Linear(2, 2)
+    optimizer, x = torch.optim.SGD(model.parameters(), lr=0.1), torch.zeros(3, 2)
+    right: dict[str, Any] = {"model": model, "loss_fn": F.mse_loss, "optimizer": optimizer}
+    for wrong, says in (
+        ({"optimizer": lambda parameters: optimizer}, "such as `torch.optim.AdamW"),
+        ({"optimizer": torch.optim.SGD}, "not a class"),
+        ({"optimizer": None}, "not NoneType"),
+        ({"model": model.forward}, "the model is a torch.nn.Module, not method"),
+        ({"loss_fn": optimizer, "optimizer": F.mse_loss}, "the loss is a function"),
+        ({"loss_fn": "mse"}, "not str"),
+        ({"clip_grad_norm": "1"}, "clip_grad_norm='1'"),
+        ({"accumulate": 0}, "accumulate=0"),
+        ({"ema": 2}, "ema=2"),
+    ):
+        for kernels in ("lmsc", "torch"):
+            with pytest.raises(lmsc.InputError, match=says):
+                TrainStep(**right | wrong, example=(x, x), kernels=kernels)
+        with pytest.raises(lmsc.InputError, match=says):
+            export_step(**right | wrong, example=(x, x))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import numbers
 import threading
 import traceback
 import types
@@ -27,6 +28,8 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 from torch._subclasses.functional_tensor import FunctionalTensorMode, dispatch_functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
+
+from lmsc import InputError
 
 from . import pairs
 from .attention import attention
@@ -588,6 +591,31 @@ def _depends_on_inputs(t: Tensor) -> bool:
     return False
 
 
+def check_arguments(
+    model: Any, loss_fn: Any, optimizer: Any, clip_grad_norm: Any = None, accumulate: Any = 1, ema: Any = None
+) -> None:
+    """Raises `InputError` if an argument of a step is of another kind, such as two that have changed places."""
+    kind = type(optimizer).__name__
+    if not isinstance(model, nn.Module):
+        raise InputError(f"the model is a torch.nn.Module, not {type(model).__name__}")
+    if loss_fn is not None and (not callable(loss_fn) or isinstance(loss_fn, torch.optim.Optimizer)):
+        raise InputError(f"the loss is a function of the model's result and the target, or None where the model returns it, not {type(loss_fn).__name__}")
+    if isinstance(optimizer, type) or not hasattr(optimizer, "param_groups"):
+        made = f"{optimizer.__name__}(model.parameters(), …)" if isinstance(optimizer, type) else "torch.optim.AdamW(model.parameters())"
+        raise InputError(f"the optimizer is one of torch.optim, such as `{made}`, not {'a class' if isinstance(optimizer, type) else kind}")
+    for name, value, is_right, form in (
+        ("clip_grad_norm", clip_grad_norm, lambda v: _is_number(v) and v >= 0, "a norm, 0 or more"),
+        ("accumulate", accumulate, lambda v: _is_number(v) and isinstance(v, numbers.Integral) and v >= 1, "a number of parts, 1 or more"),
+        ("ema", ema, lambda v: _is_number(v) and 0 <= v <= 1, "a decay from 0 to 1"),
+    ):
+        if value is not None and not is_right(value):
+            raise InputError(f"{name}={value!r}: {form}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
 def capture(
     model: nn.Module, loss_fn: Callable[..., Any] | None, optimizer: torch.optim.Optimizer, example: Any, *, compact: bool,
     lr_input: bool, clip_grad_norm: float | None, accumulate: int, ema: float | None, inputs: frozenset[str] = frozenset(),
@@ -603,6 +631,7 @@ def capture(
 
     Tensors of the example that are one object are one in the step, too, which reads the first of them, unless `as_one` is false.
     """
+    check_arguments(model, loss_fn, optimizer, clip_grad_norm, accumulate, ema)
     if not isinstance(example, (tuple, list, dict)) or not example:
         raise CaptureError("the example is a tuple (input, …, target) or a dict of the model's keyword arguments")
     model, loss_fn = plain_module(model), plain_function(loss_fn)

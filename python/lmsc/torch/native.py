@@ -21,7 +21,7 @@ from . import backend
 from .backend.copies import known
 from .backend.planning import Options
 from .backend.whole import Part, Step, StepPlan, WrittenStep, _base, planned_step, whole
-from .capture import LOCK, TRACING, Captured, _tracing, capture, capture_error, first_places, make_fx, plain_module
+from .capture import LOCK, TRACING, Captured, _tracing, capture, capture_error, check_arguments, first_places, make_fx, plain_module
 from .errors import CaptureError
 from .step import TrainStep, _Key, _Shape
 from .updates import Kept, goes_by_parts, is_opaque, kept_by, needs_closure, parts_of, run, signature
@@ -162,6 +162,7 @@ class TorchStep(TrainStep):
         unknown = sorted(set(options) - own - {"target", "effort"})
         if unknown:
             raise InputError(f'option {unknown[0]!r}: with kernels="torch" a step takes target and effort')
+        check_arguments(model, loss_fn, optimizer, *(options.get(name) for name in ("clip_grad_norm", "accumulate", "ema")))
         self._asked = Options.of({"budget": "1x" if budget is None else budget, **{k: v for k, v in options.items() if k not in own}})
         tensors = [*plain_module(model).parameters(), *plain_module(model).buffers()]
         self._home = tensors[0].device if tensors else torch.device("cpu")

@@ -24,7 +24,10 @@ import lmsc
 from lmsc import Compiled, InputError, Plan, Session
 from lmsc._progress import COMPILE, EXPORT, Choice, Progress
 
-from .capture import TRACING, Captured, batch_names, capture, first_places, global_hooks, plain_function, plain_module, reach_of, refuse_unknown, value_of
+from .capture import (
+    TRACING, Captured, batch_names, capture, check_arguments, first_places,
+    global_hooks, plain_function, plain_module, reach_of, refuse_unknown, value_of,
+)  # fmt: skip
 from .errors import CaptureError, StaleError
 from .export import exported
 from .optimizers import Update, hook_dicts, number_of, update_of
@@ -147,6 +150,7 @@ class TrainStep:
         progress: Choice = None,
         **options: Any,
     ) -> None:
+        check_arguments(model, loss_fn, optimizer, clip_grad_norm, accumulate, ema)
         refuse_unknown(optimizer, self._kernels == "torch")
         self.model, self.loss_fn, self.optimizer = model, loss_fn, optimizer
         self._device, self._max_shapes, self._cache, self._progress = _device(device or "host"), max_shapes, cache, progress
