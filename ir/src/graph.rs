@@ -629,6 +629,11 @@ impl Graph {
         self.nodes[node].updates.push(update);
     }
 
+    /// Removes the node's update edges, and returns them.
+    pub fn take_updates(&mut self, node: NodeId) -> Vec<Update> {
+        std::mem::take(&mut self.nodes[node].updates)
+    }
+
     /// Redirects the node's update edges from `variable` to `copy`.
     pub fn redirect_updates(&mut self, node: NodeId, variable: ValueId, copy: ValueId) {
         let updates = self.nodes[node].updates.iter_mut();

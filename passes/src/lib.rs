@@ -349,6 +349,11 @@ impl PassCx {
         self.pass_options.count(option)
     }
 
+    /// The value of the option of the pass that runs, one of its words.
+    pub(crate) fn word(&self, option: &CallOption) -> &str {
+        self.pass_options.word(option)
+    }
+
     /// The value of the option of the pass that runs, a size.
     pub fn bytes(&self, option: &CallOption) -> Bytes {
         self.pass_options.bytes(option)

@@ -1,33 +1,44 @@
-//! Computes products, activations and gradients in `bfloat16`, and keeps variables, statistics, sums and losses in `float`.
+//! Computes products, activations and gradients in a short float, and keeps variables, statistics, sums and losses in `float`.
 
 mod roles;
+mod scale;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
-use half::bf16;
+use half::{bf16, f16};
 use lmsc_ir::{
     Attr, Data, Def, ElementType, Graph, Name, Node, NodeId, Op, Phase, Phases, Place, TensorType, Type,
     ValueId, ops, words,
 };
 
 use crate::clean_up::{captured, not_older, not_planned};
-use crate::{Outcome, Pass, PassCx, PassError, PassKind};
-use roles::{Role, Row, row};
+use crate::{CallOption, Outcome, Pass, PassCx, PassError, PassKind};
+use roles::{Role, Row, has_narrow_range, row};
+use scale::Scale;
 
 /// The first version of ONNX whose operators take `bfloat16`.
 const OPSET: i64 = 13;
 
-/// The largest number of elements of a constant that is written again as `bfloat16` instead of being cast in each step.
+/// The largest number of elements of a constant that is written again as a short float instead of being cast in each step.
 const SMALL: u64 = 64;
 
-/// Computes products, convolutions, activations and their gradients in `bfloat16`, and casts where the precision changes.
+const TYPE: CallOption = CallOption::word(
+    "type",
+    "the short float; with f16, the loss is scaled by a number that adapts itself, and a step whose gradients overflow is skipped",
+    &["bf16", "f16"],
+);
+
+/// Computes products, convolutions, activations and their gradients in a short float, and casts where the precision changes.
 ///
 /// Inputs, outputs and variables keep their types, so parameters and moments are `float` masters; each phase casts a parameter
 /// by itself, shortly before it is used, so that no copy lives from the forward to the backward phase. A `float` tensor that is
 /// computed is cast at once, and a short one that a `float` operator reads is widened shortly before it: the tensors that live from
 /// the forward to the backward phase are short.
+///
+/// Gradients in `float16` would vanish: there the pass scales the loss, and skips updates by gradients that are not finite
+/// (Micikevicius et al., arXiv:1710.03740, section 3.2). The scale is a variable of the step.
 ///
 /// The graph computes other bits than before. The remarks say which operators stay in `float`, and why.
 pub(crate) struct MixedPrecision;
@@ -38,21 +49,71 @@ impl Pass for MixedPrecision {
     }
 
     fn summary(&self) -> &'static str {
-        "products, activations and gradients in bfloat16, with float variables, statistics and losses; values change"
+        "products, activations and gradients in bfloat16 or float16, with float variables, statistics and losses; values change"
     }
 
     fn kind(&self) -> PassKind {
         PassKind::Precision
     }
 
+    fn options(&self) -> &[CallOption] {
+        &[TYPE]
+    }
+
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
         not_older(self.name(), graph, OPSET)?;
         not_planned(self.name(), graph)?;
-        let mut narrowing = Narrowing::new(graph, cx);
+        let to = if cx.word(&TYPE) == "f16" { Short::F16 } else { Short::Bf16 };
+        let scale = match to {
+            Short::F16 => scale::scale(graph, cx)?,
+            Short::Bf16 => Scale::default(),
+        };
+        let mut narrowing = Narrowing::new(graph, cx, to, scale);
         for id in narrowing.graph.order().to_vec() {
             narrowing.node(id);
         }
         Ok(narrowing.finish())
+    }
+}
+
+/// The short float that a graph gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Short {
+    Bf16,
+    F16,
+}
+
+impl Short {
+    fn element(self) -> ElementType {
+        match self {
+            Short::Bf16 => ElementType::Bfloat16,
+            Short::F16 => ElementType::Float16,
+        }
+    }
+
+    /// The end of names of short values.
+    fn suffix(self) -> &'static str {
+        match self {
+            Short::Bf16 => "bf16",
+            Short::F16 => "f16",
+        }
+    }
+
+    /// The largest finite number.
+    fn most(self) -> f32 {
+        match self {
+            Short::Bf16 => bf16::MAX.to_f32(),
+            Short::F16 => f16::MAX.to_f32(),
+        }
+    }
+
+    /// The bytes of the nearest short float; finite if the number is.
+    fn rounded(self, x: f32) -> [u8; 2] {
+        let x = if x.is_finite() { x.clamp(-self.most(), self.most()) } else { x };
+        match self {
+            Short::Bf16 => bf16::from_f32(x).to_le_bytes(),
+            Short::F16 => f16::from_f32(x).to_le_bytes(),
+        }
     }
 }
 
@@ -73,6 +134,10 @@ enum Reason {
     OneElement,
     /// None of its operands is short.
     Operands,
+    /// Its results may be too large or too small for `float16`.
+    Range,
+    /// It scales the loss, or takes the scale out of a gradient.
+    Scale,
 }
 
 impl fmt::Display for Reason {
@@ -85,6 +150,8 @@ impl fmt::Display for Reason {
             Reason::Loss => "they compute the loss",
             Reason::OneElement => "their results have one element",
             Reason::Operands => "no operand depends on a product",
+            Reason::Range => "float16 has too small a range for their results",
+            Reason::Scale => "they scale the loss or unscale gradients",
         })
     }
 }
@@ -92,6 +159,8 @@ impl fmt::Display for Reason {
 /// The graph while its nodes are visited, in order.
 struct Narrowing<'g> {
     graph: &'g mut Graph,
+    to: Short,
+    scale: Scale,
     phases: Phases,
     captured: HashSet<ValueId>,
     /// Nodes on which a product or a convolution of the forward phase depends.
@@ -111,7 +180,7 @@ struct Narrowing<'g> {
     /// Nodes to be added right after a node.
     behind: HashMap<NodeId, Vec<NodeId>>,
     order: Vec<NodeId>,
-    /// Whether a constant is finite but too large for `bfloat16`: the values that are computed from it are clipped before they are cast.
+    /// Whether a constant is finite but too large for a short float: the values that are computed from it are clipped before they are cast.
     clips: bool,
     narrowed: BTreeMap<String, usize>,
     kept: BTreeMap<Reason, BTreeMap<String, usize>>,
@@ -148,16 +217,10 @@ fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> + '_ {
     bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes))
 }
 
-/// The nearest short float; finite if the number is.
-fn rounded(x: f32) -> bf16 {
-    let most = bf16::MAX.to_f32();
-    bf16::from_f32(if x.is_finite() { x.clamp(-most, most) } else { x })
-}
-
 impl<'g> Narrowing<'g> {
-    fn new(graph: &'g mut Graph, cx: &PassCx) -> Narrowing<'g> {
+    fn new(graph: &'g mut Graph, cx: &PassCx, to: Short, scale: Scale) -> Narrowing<'g> {
         let phases = Phases::of(graph, |node| cx.scope(node));
-        let is_large = |x: f32| x.is_finite() && x.abs() > bf16::MAX.to_f32();
+        let is_large = |x: f32| x.is_finite() && x.abs() > to.most();
         let has_large = |value| {
             let count = graph.value(value).ty.as_tensor().and_then(TensorType::element_count);
             let bytes = constant(graph, value).filter(|_| count.is_some_and(|count| count <= SMALL));
@@ -165,6 +228,8 @@ impl<'g> Narrowing<'g> {
         };
         let clips = graph.values().any(|(value, _)| has_large(value));
         Narrowing {
+            to,
+            scale,
             clips,
             captured: captured(graph),
             leads_to_product: leads_to_product(graph, &phases),
@@ -191,6 +256,10 @@ impl<'g> Narrowing<'g> {
                 self.graph.set_operand(id, index, new);
             }
         }
+        if self.scale.wide.contains(&id) {
+            self.keep(id, None, Reason::Scale);
+            return;
+        }
         let op = self.graph.node(id).op.clone();
         match (self.sequence(id), row(&op)) {
             (true, _) => self.narrow(
@@ -207,7 +276,13 @@ impl<'g> Narrowing<'g> {
                     self.narrow(id, row);
                 }
                 None => self.narrow(id, row),
-                Some(reason) => self.keep(id, None, reason),
+                Some(reason) => {
+                    if reason == Reason::Range {
+                        let results: Vec<ValueId> = self.graph.node(id).defines().collect();
+                        self.activations.extend(results);
+                    }
+                    self.keep(id, None, reason);
+                }
             },
             (false, None) => self.keep(
                 id,
@@ -257,8 +332,15 @@ impl<'g> Narrowing<'g> {
             let captured = node.defines().any(|value| self.captured.contains(&value));
             return (weights || captured).then_some(Reason::Loss);
         }
-        if row.role != Role::Product && results.any(|(_, v)| v.is_some_and(is_one)) {
+        if row.role != Role::Product
+            && !self.scale.checks.contains(&id)
+            && results.any(|(_, v)| v.is_some_and(is_one))
+        {
             return Some(Reason::OneElement);
+        }
+        let is_seeded = self.scale.seeded.contains(&id) && row.role == Role::Follows;
+        if self.to == Short::F16 && (is_seeded || has_narrow_range(node)) {
+            return Some(Reason::Range);
         }
         let ends =
             phase == Phase::Forward && !self.leads_to_product.contains(&id) && row.role == Role::Follows;
@@ -365,11 +447,11 @@ impl<'g> Narrowing<'g> {
     fn shorten_result(&mut self, id: NodeId, result: ValueId) {
         let ty = match self.graph.value(result).ty.clone() {
             Type::Tensor(tensor) if tensor.element == ElementType::Float => {
-                TensorType::new(ElementType::Bfloat16, tensor.dims).into()
+                TensorType::new(self.to.element(), tensor.dims).into()
             }
-            Type::Sequence(list) => Type::Sequence(
-                list.into_iter().map(|t| TensorType::new(ElementType::Bfloat16, t.dims)).collect(),
-            ),
+            Type::Sequence(list) => {
+                Type::Sequence(list.into_iter().map(|t| TensorType::new(self.to.element(), t.dims)).collect())
+            }
             Type::Tensor(_) => return,
         };
         self.graph.set_type(result, ty);
@@ -378,7 +460,7 @@ impl<'g> Narrowing<'g> {
             return;
         }
         let name = self.graph.value(result).name.clone();
-        let other = self.graph.fresh_value_name(&format!("{name}_bf16"));
+        let other = self.graph.fresh_value_name(&format!("{name}_{}", self.to.suffix()));
         self.graph.rename(result, other);
         let (node, wide) = self.cast(result, ElementType::Float, &name);
         self.behind.entry(id).or_default().push(node);
@@ -399,18 +481,18 @@ impl<'g> Narrowing<'g> {
         if let Some(&copy) = self.copies.get(&key) {
             return copy;
         }
-        let base = format!("{}_bf16", self.graph.value(value).name);
+        let base = format!("{}_{}", self.graph.value(value).name, self.to.suffix());
         let copy = match (constant, producer) {
             (Some(bytes), _) => self.constant(value, &bytes, &base),
             (None, None) => {
-                let (node, copy) = self.cast(value, ElementType::Bfloat16, &base);
+                let (node, copy) = self.cast(value, self.to.element(), &base);
                 self.order.push(node);
                 copy
             }
             (None, Some(producer)) => {
                 let clips = self.clips && !self.activations.contains(&value);
                 let clipped = if clips { self.clipped(value, producer) } else { value };
-                let (node, copy) = self.cast(clipped, ElementType::Bfloat16, &base);
+                let (node, copy) = self.cast(clipped, self.to.element(), &base);
                 self.behind.entry(producer).or_default().push(node);
                 copy
             }
@@ -423,8 +505,8 @@ impl<'g> Narrowing<'g> {
     /// The small constant, rounded.
     fn constant(&mut self, value: ValueId, bytes: &[u8], base: &str) -> ValueId {
         let dims = self.graph.value(value).ty.as_tensor().map(|ty| ty.dims.clone()).unwrap_or_default();
-        let data: Vec<u8> = floats(bytes).flat_map(|x| rounded(x).to_le_bytes()).collect();
-        self.literal(TensorType::new(ElementType::Bfloat16, dims), data, base)
+        let data: Vec<u8> = floats(bytes).flat_map(|x| self.to.rounded(x)).collect();
+        self.literal(TensorType::new(self.to.element(), dims), data, base)
     }
 
     /// A constant, defined here.
@@ -435,17 +517,18 @@ impl<'g> Narrowing<'g> {
         value
     }
 
-    /// The value within the range of `bfloat16`, computed right after it.
+    /// The value within the range of the short float, computed right after it.
     fn clipped(&mut self, value: ValueId, producer: NodeId) -> ValueId {
         let ty = self.graph.value(value).ty.as_tensor().cloned().expect("it is a tensor of floats");
-        let most = bf16::MAX.to_f32();
+        let most = self.to.most();
+        let base = format!("{}_bound", self.to.suffix());
         let bounds = [-most, most].map(|bound| {
             let data = Attr::Tensor(
                 TensorType::new(ElementType::Float, []),
                 Data::Inline(bound.to_le_bytes().to_vec().into()),
             );
             let scalar = TensorType::new(ElementType::Float, []);
-            let (node, bound) = self.add("Constant", vec![("value".into(), data)], &[], scalar, "bf16_bound");
+            let (node, bound) = self.add("Constant", vec![("value".into(), data)], &[], scalar, &base);
             self.behind.entry(producer).or_default().push(node);
             bound
         });
@@ -458,7 +541,11 @@ impl<'g> Narrowing<'g> {
     fn cast(&mut self, value: ValueId, to: ElementType, base: &str) -> (NodeId, ValueId) {
         let dims = self.graph.value(value).ty.as_tensor().map(|ty| ty.dims.clone()).unwrap_or_default();
         // The numbers are those of ONNX's `TensorProto.DataType`.
-        let code: i64 = if to == ElementType::Bfloat16 { 16 } else { 1 };
+        let code: i64 = match to {
+            ElementType::Bfloat16 => 16,
+            ElementType::Float16 => 10,
+            _ => 1,
+        };
         self.add("Cast", vec![("to".into(), code.into())], &[value], TensorType::new(to, dims), base)
     }
 
@@ -517,7 +604,7 @@ impl<'g> Narrowing<'g> {
         let base = self.graph.fresh_value_name(&format!("{name}_was"));
         self.graph.rename(loss, base);
         let each = self.graph.fresh_value_name(&format!("{name}_each"));
-        let ty = TensorType::new(ElementType::Bfloat16, &*labels_ty.dims);
+        let ty = TensorType::new(self.to.element(), &*labels_ty.dims);
         let each = self.graph.replace_result(id, 0, each, ty);
         self.graph.remove_attribute(id, "output_type");
         self.graph.set_attribute(id, "reduction", "none".into());
@@ -627,19 +714,22 @@ impl<'g> Narrowing<'g> {
             let list: Vec<String> = counts.iter().map(|(op, count)| format!("{count} {op}")).collect();
             format!("{}: {}", words::count(counts.values().sum(), "node"), list.join(", "))
         };
+        let to = self.to.element();
         let mut remarks = vec![
-            "values are rounded to bfloat16: the step computes other bits, and no check compares it with the original".to_owned(),
-            format!("computed in bfloat16: {}", list(&self.narrowed)),
+            format!(
+                "values are rounded to {to}: the step computes other bits, and no check compares it with the original"
+            ),
+            format!("computed in {to}: {}", list(&self.narrowed)),
         ];
         remarks.extend(
             self.kept.iter().map(|(reason, counts)| format!("stayed float, {reason}: {}", list(counts))),
         );
         if self.losses > 0 {
-            remarks.push(
-                "losses of labels are computed in float of bfloat16 scores, rounded, and summed in float"
-                    .to_owned(),
-            );
+            remarks.push(format!(
+                "losses of labels are computed in float of {to} scores, rounded, and summed in float"
+            ));
         }
+        remarks.extend(self.scale.remark);
         Outcome { changed: true, remarks, ..Outcome::default() }
     }
 }

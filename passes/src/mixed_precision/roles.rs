@@ -1,7 +1,7 @@
 //! The treatment of short floats by each operator: one row an operator.
 
-use lmsc_ir::Op;
 use lmsc_ir::domains::{LMSC, MS, ONNX};
+use lmsc_ir::{Node, Op};
 
 /// Operands or results of an operator, by position.
 #[derive(Clone, Copy, Debug)]
@@ -144,4 +144,13 @@ pub(super) fn row(op: &Op) -> Option<Row> {
     let found = ROWS.iter().find(|(of, names, ..)| *of == domain && names.contains(&name))?;
     let &(_, _, role, operands, results) = found;
     Some(Row { role, operands, results })
+}
+
+/// Operators whose results leave the range of `float16` for operands well within it.
+const GROWING: &[&str] = &["Acos", "Asin", "Cosh", "Exp", "Log", "Pow", "Reciprocal", "Sinh", "Tan"];
+
+/// Whether the node's results may leave the range of `float16`, whose largest number is 65,504: as those of [`GROWING`], or a square.
+pub(super) fn has_narrow_range(node: &Node) -> bool {
+    let is_square = node.op.name() == "Mul" && matches!(node.operands[..], [a, b] if a == b);
+    node.op.domain() == ONNX && (is_square || GROWING.contains(&node.op.name()))
 }
