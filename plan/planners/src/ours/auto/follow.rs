@@ -64,8 +64,9 @@ impl<'a> Follow<'a> {
     }
 
     /// Notes the end of a round: the best plan, and a bound on all plans of this part.
-    pub(super) fn end(&self, best: &Plan, bound_nanos: u64) {
+    pub(super) fn end(&self, best: &Plan, bound_nanos: impl FnOnce() -> u64) {
         let Some(watch) = self.watch else { return };
+        let bound_nanos = bound_nanos();
         let best_nanos = best.schedule.makespan();
         watch.decided(|| Decision::Round {
             variables_stay: self.part == Part::WithoutVariables,

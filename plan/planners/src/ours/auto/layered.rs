@@ -26,14 +26,26 @@ const REACHES: Tunable<[u32; 7]> = Tunable::new([8, 6, 5, 4, 3, 2, 1]);
 /// The shortest reach, in operators.
 const SHORTEST_REACH: u32 = 8;
 
-/// Number of reaches tried without gain after which no shorter one is tried.
-const IDLE_REACHES: usize = 5;
+/// Limits of a search over patterns.
+struct Limits {
+    /// Number of reaches tried without gain after which no shorter one is tried.
+    idle_reaches: usize,
+    /// Number of strides tried without gain after which no longer one is tried.
+    idle_strides: usize,
+    /// Number of patterns, of different strides, for which manners are compared.
+    compared: usize,
+    /// Another manner must gain at least the makespan divided by this.
+    manner_gain: u64,
+    /// Number of the patterns that are improved.
+    improved: usize,
+}
 
-/// Number of the patterns that are improved.
-const IMPROVED: usize = 3;
+const LIMITS: Limits =
+    Limits { idle_reaches: 5, idle_strides: usize::MAX, compared: 2, manner_gain: u64::MAX, improved: 3 };
 
-/// Beyond this number of operators an evaluation takes most of a second, so manners are compared for one pattern alone.
-pub(super) const HUGE: usize = 20_000;
+/// Of a huge step: in two of 100,000 operators, the other limits gained nothing.
+const LIMITS_IF_HUGE: Limits =
+    Limits { idle_reaches: 5, idle_strides: 2, compared: 1, manner_gain: 1000, improved: 1 };
 
 /// Number of the patterns that are evaluated again once another manner suits the best of them better.
 const REEVALUATED: usize = 12;
@@ -99,6 +111,7 @@ pub(super) struct Layered<'a, 'b> {
     rewritten: Rewritten,
     manner: Manner,
     piece: u64,
+    limits: Limits,
     known: BTreeMap<Pattern, u64>,
     evaluations: usize,
 }
@@ -153,6 +166,7 @@ impl<'a, 'b> Layered<'a, 'b> {
             rewritten: Rewritten::default(),
             manner: Manner::ALL[0],
             piece: super::piece_of(problem, search.granularity, PATTERN_PIECES.get()),
+            limits: if super::is_huge(problem) { LIMITS_IF_HUGE } else { LIMITS },
             known: BTreeMap::new(),
             evaluations: 0,
         }
@@ -167,7 +181,7 @@ impl<'a, 'b> Layered<'a, 'b> {
         }
         let mut found = self.whole_layers(all / 2);
         let least = self.search.problem.compute_nanos();
-        for (nanos, pattern) in found.clone().into_iter().take(IMPROVED) {
+        for (nanos, pattern) in found.clone().into_iter().take(self.limits.improved) {
             if nanos == u64::MAX || nanos <= least {
                 break;
             }
@@ -181,7 +195,7 @@ impl<'a, 'b> Layered<'a, 'b> {
         found.retain(|(nanos, _)| *nanos < u64::MAX);
         found.sort();
         found.dedup();
-        found.truncate(IMPROVED);
+        found.truncate(self.limits.improved);
         let manner = self.manner;
         found.into_iter().map(|(nanos, pattern)| (nanos, manner, self.choice(&pattern))).collect()
     }
@@ -249,16 +263,23 @@ impl<'a, 'b> Layered<'a, 'b> {
         let mut strides = BTreeSet::new();
         let firsts = found.iter().filter(|(_, pattern)| strides.insert(pattern.stride));
         let firsts: Vec<Pattern> = firsts.take(compared).map(|(_, pattern)| pattern.clone()).collect();
+        let before = found[0].0;
         let mut best = (u64::MAX, self.manner);
         for pattern in &firsts {
             for manner in Manner::ALL {
-                let nanos = self.anew(pattern, manner, u64::MAX);
+                let is_known = manner == self.manner;
+                let nanos = if is_known {
+                    self.nanos(pattern, u64::MAX)
+                } else {
+                    self.anew(pattern, manner, u64::MAX)
+                };
                 if nanos < best.0 {
                     best = (nanos, manner);
                 }
             }
         }
-        if best.1 != self.manner {
+        let gained = before.saturating_sub(best.0);
+        if best.1 != self.manner && gained >= before / self.limits.manner_gain {
             self.manner = best.1;
             self.known.clear();
             found.truncate(REEVALUATED);
@@ -279,8 +300,7 @@ impl<'a, 'b> Layered<'a, 'b> {
         self.strides_and_reaches(&mut found, most);
         self.by_price(&mut found, most);
         found.sort();
-        let is_huge = self.search.problem.ops.len() > HUGE;
-        self.pick_manner(&mut found, if is_huge { 1 } else { 2 });
+        self.pick_manner(&mut found, self.limits.compared);
         let starts: Vec<_> = found
             .iter()
             .filter(|(_, pattern)| pattern.again.first() == Some(&true))
@@ -296,17 +316,17 @@ impl<'a, 'b> Layered<'a, 'b> {
         }
         found.sort();
         found.dedup();
-        if !is_huge {
-            self.pick_manner(&mut found, 1);
-        }
-        found.truncate(2 * IMPROVED);
+        self.pick_manner(&mut found, self.limits.compared - 1);
+        found.truncate(2 * self.limits.improved);
         found
     }
 
     /// All layers again: segments of each stride, by reach.
     fn strides_and_reaches(&mut self, found: &mut Vec<(u64, Pattern)>, most: usize) {
         let layers = self.layers.len();
+        let mut idle_strides = 0;
         for stride in STRIDES.get().into_iter().filter(|&stride| stride == 1 || 2 * stride <= layers) {
+            let before = least(found);
             let layer = self.late;
             let of = |eighths: u32| ReuseReach::Operators((layer * eighths / 8).max(SHORTEST_REACH));
             let long = [8 * stride as u32, 4 * (stride as u32 + 1)].map(of);
@@ -320,9 +340,13 @@ impl<'a, 'b> Layered<'a, 'b> {
                 let nanos = self.nanos(&pattern, least);
                 idle = if nanos < least { 0 } else { idle + 1 };
                 found.push((nanos, pattern));
-                if idle > IDLE_REACHES || self.evaluations >= most {
+                if idle > self.limits.idle_reaches || self.evaluations >= most {
                     break;
                 }
+            }
+            idle_strides = if least(found) < before { 0 } else { idle_strides + 1 };
+            if idle_strides == self.limits.idle_strides {
+                break;
             }
         }
     }

@@ -102,6 +102,14 @@ const KNOWN: usize = 100_000;
 /// hardly get worse.
 const MANY_OPERATORS: Tunable<usize> = Tunable::new(2000);
 
+/// Beyond this number of operators, in a *huge* step, an evaluation takes most of a second: layers alone are decided, by few
+/// evaluations ([`layered`]). Measured on steps of 100,000 operators; the largest real ones have 6,000.
+const HUGE: usize = 20_000;
+
+fn is_huge(problem: &Problem) -> bool {
+    problem.ops.len() > HUGE
+}
+
 /// The best plan found.
 ///
 /// # Errors
@@ -199,12 +207,17 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     let mut found = search.layered(effort);
     // Where variables leave, little is left to single tensors once layers are decided; and with many operators, nothing that
     // the evaluations allowed would find.
-    let is_decided = part == Part::WithVariables && !found.is_empty();
+    let is_huge = is_huge(request.problem);
+    let is_decided = (part == Part::WithVariables || is_huge) && !found.is_empty();
     let patience = if is_decided && request.problem.ops.len() > MANY_OPERATORS.get() / 2 { 0 } else { 2 };
     if is_decided && request.problem.ops.len() > MANY_OPERATORS.get() {
         let best = found.swap_remove(0).1;
-        search.follow.end(&best, least.nanos);
+        search.follow.end(&best, || least.nanos);
         return Ok(swapping.into_iter().chain([best]).min_by_key(|p| p.schedule.makespan()).expect("one"));
+    }
+    if is_huge && part == Part::WithoutVariables {
+        // The other half, in which variables leave, has more room.
+        return swapping;
     }
     let mut before = found.first().map_or(u64::MAX, |(_, plan)| plan.schedule.makespan());
     let (mut spent, mut placed) = (0, None);
@@ -218,7 +231,7 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
         found = search.round(found, &least, round);
         let Some((_, plan)) = found.first() else { continue };
         let now = plan.schedule.makespan();
-        search.follow.end(plan, least.nanos);
+        search.follow.end(plan, || least.nanos);
         if request.is_ended() {
             break;
         }
@@ -248,11 +261,12 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     })
 }
 
-/// A plan without recomputation. Where layers of many operators are decided first, the first eviction set is enough: with the pattern
-/// in which no layer runs again, others are tried.
+/// A plan without recomputation. Where layers of many operators are decided first, and in a huge step, the first eviction set is
+/// enough: with the pattern in which no layer runs again, others are tried.
 fn swapping(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     let Request { problem, budget, granularity, .. } = *request;
-    if part != Part::WithVariables || problem.ops.len() <= MANY_OPERATORS.get() {
+    let is_first_enough = part == Part::WithVariables && problem.ops.len() > MANY_OPERATORS.get();
+    if !is_first_enough && !is_huge(problem) {
         return swap_only::plan(request);
     }
     let piece = piece_of(problem, granularity, swap_only::PIECES.get());
@@ -784,8 +798,7 @@ impl<'a> Search<'a> {
         let first = Manner::ALL.into_iter().filter_map(|manner| covered(manner, self.final_piece));
         let best = first.min_by_key(|found| (found.0, found.1))?;
         let manner = best.1;
-        let tried = if problem.ops.len() > layered::HUGE { 2 } else { OTHER_PIECES.get().len() };
-        let others = OTHER_PIECES.get().into_iter().take(tried);
+        let others = OTHER_PIECES.get().into_iter();
         let others =
             others.filter_map(|pieces| covered(manner, piece_of(self.problem, self.granularity, pieces)));
         others.chain([best]).min_by_key(|found| found.0).map(|(.., schedule)| schedule)
@@ -799,9 +812,10 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The plan with a swap set chosen anew with regard to copy times, if that is better.
+    /// The plan with a swap set chosen anew with regard to copy times, if that is better; not in a huge step, where it gains
+    /// nothing.
     fn refined(&self, plan: Plan) -> Plan {
-        if !REFINEMENT.is_on() {
+        if !REFINEMENT.is_on() || is_huge(self.problem) {
             return plan;
         }
         let swaps = if self.problem.ops.len() > MANY_OPERATORS.get() {
