@@ -20,7 +20,7 @@ use lmsc_cuda::engines::Engines;
 use lmsc_cuda::{CudaOptions, CudaSession, KernelCompiler, Precision};
 use lmsc_ir::program::{Checked, Program, Stream, Wait};
 use lmsc_ir::{Bytes, ElementType, Graph, Type};
-use lmsc_passes::{Lowering, MachineModel, PassCx, PassError, PlanRequest, Workspaces, lower};
+use lmsc_passes::{Lowering, MachineModel, PassCx, PassError, Pipeline, PlanRequest, Workspaces, lower};
 use lmsc_plan::cost::Profile;
 use lmsc_plan::service::Space;
 use lmsc_runtime::{
@@ -709,6 +709,19 @@ fn small_models_of_short_floats_run() {
         }
     }
     assert!(tried >= 11 * both, "{tried} steps");
+}
+
+/// The scale of a loss is part of the state, and updates choose between the old and the new value.
+#[test]
+fn a_step_with_a_scaled_loss_runs() {
+    let Some((_driver, _used)) = driver() else { return };
+    let mut graph = small_model("tiny_gpt2/std/train_adam");
+    let pass = Pipeline::parse("mixed-precision{type=f16}").unwrap();
+    pass.run(&mut graph, &PassCx::default()).unwrap_or_else(|e| panic!("{e}"));
+    let (program, (_, types)) = (lowered(&graph, None), on_host(&graph));
+    let single = on_device(&program, CudaOptions { single_kernels: true, ..CudaOptions::default() });
+    let left = on_device(&program, CudaOptions::default());
+    assert_eq!(left.difference(&single, &types, None), None);
 }
 
 fn widened(short: ElementType, bytes: &[u8]) -> Vec<f32> {

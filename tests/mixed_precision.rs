@@ -16,7 +16,7 @@ use lmsc_passes::{MachineModel, PassCx, PassError, Pipeline, Workspaces};
 use lmsc_testing::{Rng, Size, training_graph};
 
 /// The graph after the pass, in bfloat16.
-pub(crate) fn mixed(graph: Graph) -> Graph {
+fn mixed(graph: Graph) -> Graph {
     passed("mixed-precision", graph)
 }
 
