@@ -6,6 +6,7 @@
 //! on engines that make one copy after the other beside operators of known durations. So it makes room for a swap-in before
 //! its use, where an eager one makes the operator wait.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -505,22 +506,37 @@ impl<'a> Engines<'a> {
 struct Engine {
     /// For each tick, the nanoseconds in which no copy runs yet.
     idle: Vec<u64>,
-    /// For each tick, a tick at or after it before which all are busy (a known lower limit); and the reverse, plus one.
-    later: Vec<u32>,
-    earlier: Vec<u32>,
+    /// For each tick, itself, or if it is busy a later one before which all are busy; and the reverse, plus one. [`end_of`] follows
+    /// and shortens the chains.
+    later: Vec<Cell<u32>>,
+    earlier: Vec<Cell<u32>>,
+}
+
+/// The last link of the chain that begins at `at`.
+fn end_of(links: &[Cell<u32>], mut at: u32) -> u32 {
+    loop {
+        let next = links[at as usize].get();
+        let after = links[next as usize].get();
+        if next == after {
+            return next;
+        }
+        links[at as usize].set(after);
+        at = after;
+    }
 }
 
 impl Engine {
     fn new(pace: &[u64]) -> Engine {
         let ticks = pace.len() as u32;
-        Engine { idle: pace.to_vec(), later: (0..=ticks).collect(), earlier: (0..=ticks).collect() }
+        let links = || (0..=ticks).map(Cell::new).collect();
+        Engine { idle: pace.to_vec(), later: links(), earlier: links() }
     }
 
     /// For a copy that starts as early as possible: the tick after the one in which it ends, and the time that it uses in
     /// each tick.
     fn earliest(&self, ticks: Range<u32>, mut nanos: u64) -> Option<(u32, Vec<(u32, u64)>)> {
         let mut used = Vec::new();
-        let mut tick = self.later[ticks.start as usize];
+        let mut tick = end_of(&self.later, ticks.start);
         while tick < ticks.end {
             let taken = self.idle[tick as usize].min(nanos);
             used.push((tick, taken));
@@ -528,7 +544,7 @@ impl Engine {
             if nanos == 0 {
                 return Some((tick + 1, used));
             }
-            tick = self.later[tick as usize + 1];
+            tick = end_of(&self.later, tick + 1);
         }
         None
     }
@@ -536,7 +552,7 @@ impl Engine {
     /// For a copy that starts as late as possible: the tick in which it starts, and the time that it uses in each tick.
     fn latest(&self, ticks: Range<u32>, mut nanos: u64) -> Option<(u32, Vec<(u32, u64)>)> {
         let mut used = Vec::new();
-        let mut end = self.earlier[ticks.end as usize];
+        let mut end = end_of(&self.earlier, ticks.end);
         while end > ticks.start {
             let tick = end - 1;
             let taken = self.idle[tick as usize].min(nanos);
@@ -545,7 +561,7 @@ impl Engine {
             if nanos == 0 {
                 return Some((tick, used));
             }
-            end = self.earlier[tick as usize];
+            end = end_of(&self.earlier, tick);
         }
         None
     }
@@ -556,10 +572,8 @@ impl Engine {
             // If both directions share one engine, the two copies of one piece may have been given the same time.
             self.idle[t] = self.idle[t].saturating_sub(nanos);
             if self.idle[t] == 0 {
-                let (later, earlier) = (self.later[t + 1], self.earlier[t]);
-                // All adjacent busy ticks point to the next one that is not busy.
-                (earlier..=tick).for_each(|t| self.later[t as usize] = later);
-                (tick + 1..=later).for_each(|t| self.earlier[t as usize] = earlier);
+                self.later[t].set(tick + 1);
+                self.earlier[t + 1].set(tick);
             }
         }
     }
