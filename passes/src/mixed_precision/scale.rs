@@ -171,6 +171,12 @@ fn is_linear(graph: &Graph, node: &Node, scaled: &[usize]) -> bool {
             .filter(|&index| given(index).is_some_and(|v| !is_zero(graph, v)))
             .all(|index| scaled.contains(&index))
     };
+    // A scatter may multiply, and a product of three operands has no addend.
+    let is_scatter = matches!(key, (ONNX, "ScatterElements" | "ScatterND"));
+    let multiplies = is_scatter && graph.attribute(node, "reduction") == Some(&"mul".into());
+    if multiplies || key.1 == "Einsum" && node.operands.len() > 2 {
+        return false;
+    }
     if let Some(places) = places(SUMS) {
         let keeps = node.defines().all(|value| is_float(graph, value));
         return keeps
