@@ -15,10 +15,12 @@ For every model of testdata/models that onnxruntime-training 1.19.2 can run on t
 - the same call writes the same bytes.
 
 Prints one line a model and the sums. LMSC names the program; arguments select models by parts of their paths, which are checked
-under all plans. Without any, a third of the plans of each small model takes its turn. --tiny adds all variants of small models,
-and --all those of full-size models, too, some of which take gigabytes; both try all plans.
+under all plans. Without any, a third of the plans of each small model takes its turn, and --third K checks each third model,
+beginning with the model K. --tiny adds all variants of small models, and --all those of full-size models, too, some of which
+take gigabytes; both try all plans.
 """
 
+import argparse
 import contextlib
 import functools
 import json
@@ -674,18 +676,18 @@ def check_variables(report: Report) -> None:
 # --- the whole -------------------------------------------------------------------------------------------------------
 
 
-def models(selected: list[str], options: list[str]) -> list[Path]:
+def models(args: argparse.Namespace) -> list[Path]:
     """The graphs to check, those that take longest first."""
     left_out = ("optimizer_model", "forward")
     found = [path for path in sorted(MODELS.rglob("*.onnx")) if not path.name.startswith(left_out)]
     # ONNX's own cases are of operators that the runtime does not have; the other is wrong and there to be refused.
     found = [path for path in found if not {"onnx_preview_training", "tiny_bert_dynseq_bad"} & set(path.parts)]
-    if "--all" not in options:
-        is_tiny = "--tiny" in options
-        found = [path for path in found if is_quick(*(parts := path.relative_to(MODELS).parts)) or is_tiny and "tiny_" in parts[0]]
-    if selected:
-        found = [path for path in found if any(part in str(path.relative_to(MODELS)) for part in selected)]
-    return sorted(found, key=lambda path: ("tiny" in str(path), -path.stat().st_size))
+    if not args.all:
+        found = [path for path in found if is_quick(*(parts := path.relative_to(MODELS).parts)) or args.tiny and "tiny_" in parts[0]]
+    if args.selected:
+        found = [path for path in found if any(part in str(path.relative_to(MODELS)) for part in args.selected)]
+    found.sort(key=lambda path: ("tiny" in str(path), -path.stat().st_size))
+    return found if args.third is None else found[args.third :: 3]
 
 
 def is_quick(model: str, *graph: str) -> bool:
@@ -736,11 +738,15 @@ def in_parallel(paths: list[Path], are_all_plans: bool, processes: int) -> Itera
 
 def main() -> int:
     started = time.monotonic()
-    options = [argument for argument in sys.argv[1:] if argument.startswith("--")]
-    selected = [argument for argument in sys.argv[1:] if argument not in options]
-    paths = models(selected, options)
+    parser = argparse.ArgumentParser(description="Runs lmsc's files in ONNX Runtime, and compares bit for bit.")
+    parser.add_argument("selected", nargs="*", help="parts of the paths of models")
+    parser.add_argument("--third", type=int, metavar="K", help="each third model, from the model K")
+    parser.add_argument("--tiny", action="store_true", help="all variants of small models, under all plans")
+    parser.add_argument("--all", action="store_true", help="all models, under all plans")
+    args = parser.parse_args()
+    paths = models(args)
     passed = failed = checks = 0
-    if not selected:
+    if not args.selected:
         types, variables = Report(), Report()
         for element in TYPES:
             for extents in ([], [2, 3]):
@@ -749,7 +755,7 @@ def main() -> int:
         for what, report in ((f"{len(TYPES)} element types", types), ("large variables", variables)):
             print("\n".join([f"{what}: {report.checks} checks", *report.failures]), flush=True)
             checks, failed = checks + report.checks, failed + bool(report.failures)
-    for path, report, skipped, seconds in in_parallel(paths, bool(options or selected), os.cpu_count() or 1):
+    for path, report, skipped, seconds in in_parallel(paths, bool(args.all or args.tiny or args.selected), os.cpu_count() or 1):
         name = path.relative_to(MODELS)
         checks += report.checks
         if skipped:

@@ -223,7 +223,7 @@ fn floors_and_peaks_hold_with_addresses() {
     let is_tiny = |path: &PathBuf| path.display().to_string().contains("/tiny_");
     let host = lmsc_plan::Target::built_in("host").unwrap();
     let before = Pipeline::parse("hoist-shapes,reorder").unwrap();
-    let (one_in, mut held) = (lmsc_testing::cases(16, 10, 1), 0);
+    let (one_in, mut held) = (lmsc_testing::cases(16, 16, 1), 0);
     for path in models().into_iter().filter(is_tiny).step_by(one_in) {
         let (model, dims) = open(&path);
         let (graph, name) = (import(&model, &dims), path.display());

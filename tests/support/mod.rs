@@ -29,7 +29,7 @@ const MEMORY: u64 = 1_500_000;
 
 /// A slow test tries one in this many of its cases.
 pub(crate) fn one_in() -> usize {
-    lmsc_testing::cases(8, 4, 1)
+    lmsc_testing::cases(8, 8, 1)
 }
 
 /// A folder of its own for one test, and calls of `lmsc` that may use it.
