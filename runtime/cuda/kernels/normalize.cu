@@ -44,8 +44,48 @@ KERNEL batch_moments(Channels c, const f32* x, Moments* out) {
 }
 EXPORT(batch_moments)
 
+// The same of each slice of rows of each column: channels that are neighbours in memory.
+template <int W, bool whole>
+__device__ inline void column_moments_of(const ColumnSums& c, i64 tile, i64 slice, const f32* x, Moments* out) {
+    Pair sums[W] = {};
+    const i64 column = c.column<W>(tile), begin = slice * c.length;
+    Pack<W> from = all_of<W>(0);
+    if (column < c.columns) from = loaded<W, whole>(x + begin * c.columns + column);
+    over_rows<W>(c, column, slice, [&](const i64 (&rows)[FLIGHT]) {
+        Pack<W> v[FLIGHT];
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++) v[j] = rows[j] < 0 ? from : loaded<W, whole>(x + rows[j] * c.columns + column);
+#pragma unroll
+        for (int w = 0; w < W; w++) {
+            f32 sum = 0, squares = 0;
+#pragma unroll
+            for (int j = 0; j < FLIGHT; j++) {
+                const f32 off = v[j].v[w] - from.v[w];
+                sum += off;
+                squares += off * off;
+            }
+            sums[w] = both(sums[w], {(f64)sum, (f64)squares});
+        }
+    });
+    const Team team(ROW_LANES, 1);
+    const f64 n = (f64)(c.rows - begin < c.length ? c.rows - begin : c.length);
+    for (int w = 0; w < W; w++) {
+        const Pair all = team.fold(sums[w], both);
+        if (team.lane != 0 || column >= c.columns) continue;
+        const f64 off = all.a / n, about = all.b - all.a * off;
+        out[slice * c.columns + column + w] = {(f64)from.v[w] + off, about > 0 || is_nan(about) ? about : 0};
+    }
+}
+KERNEL batch_column_moments(ColumnSums c, const f32* x, Moments* out) {
+    for (i64 b = block_index(); b < c.tiles() * c.slices; b += (i64)gridDim.x) {
+        i64 tile, slice = divide(b, c.tiles(), tile);
+        BY_PACKS(c.width(), is_aligned(x), column_moments_of, c, tile, slice, x, out);
+    }
+}
+EXPORT(batch_column_moments)
+
 struct Batch {
-    Channels channels;
+    Partial parts;
     i64 lanes, training;
     f64 epsilon, momentum;
 };
@@ -54,22 +94,22 @@ struct Batch {
 // on, `mean` and `variance` may be missing: a node that runs again has neither.
 KERNEL batch_statistics(Batch b, const Moments* parts, const f32* mean, const f32* variance, f32* new_mean, f32* new_variance,
                         f32* saved_mean, f32* saved_inverse) {
-    const Channels r = b.channels;
-    const f64 n = (f64)(r.outer * r.inner);
-    Team team(b.lanes, 0);
-    for (i64 base = team.first(); base < r.axis; base += team.step()) {
+    const Partial p = b.parts;
+    const f64 n = (f64)p.elements;
+    Team team(b.lanes, p.next == 1);
+    for (i64 base = team.first(); base < p.outputs; base += team.step()) {
         const i64 c = base + team.team;
-        const bool mine = b.training && c < r.axis;
-        const Moments* of = parts + c * r.slices;
+        const bool mine = b.training && c < p.outputs;
         f64 sum = 0, squares = 0;
-        for (i64 s = team.lane; mine && s < r.slices; s += b.lanes) sum += of[s].mean * (f64)r.elements(s);
+        for (i64 s = team.lane; mine && s < p.slices; s += b.lanes) sum += p.of(parts, c, s).mean * (f64)p.count(s);
         const f64 about = team.sum(sum) / n;
-        for (i64 s = team.lane; mine && s < r.slices; s += b.lanes) {
-            const f64 off = of[s].mean - about;
-            squares += of[s].about + off * off * (f64)r.elements(s);
+        for (i64 s = team.lane; mine && s < p.slices; s += b.lanes) {
+            const Moments& of = p.of(parts, c, s);
+            const f64 off = of.mean - about;
+            squares += of.about + off * off * (f64)p.count(s);
         }
         const f64 spread = team.sum(squares) / n;
-        if (c >= r.axis || team.lane != 0) continue;
+        if (c >= p.outputs || team.lane != 0) continue;
         const f64 m = b.training ? about : (f64)mean[c], v = b.training ? spread : (f64)variance[c];
         if (new_mean) new_mean[c] = b.training ? (f32)(b.momentum * mean[c] + (1 - b.momentum) * (f32)m) : mean[c];
         if (new_variance)
@@ -115,17 +155,58 @@ KERNEL batch_products(Channels c, const f32* dy, const f32* x, const f32* mean, 
 }
 EXPORT(batch_products)
 
+// The same of each slice of rows of each column.
+template <int W, bool whole>
+__device__ inline void column_products_of(const ColumnSums& c, i64 tile, i64 slice, const f32* dy, const f32* x, const f32* means,
+                                          Pair* out) {
+    Pair sums[W] = {};
+    const i64 column = c.column<W>(tile);
+    Pack<W> mean = all_of<W>(0);
+    for (int w = 0; w < W && column < c.columns; w++) mean.v[w] = means[column + w];
+    over_rows<W>(c, column, slice, [&](const i64 (&rows)[FLIGHT]) {
+        Pack<W> d[FLIGHT], v[FLIGHT];
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++) {
+            const i64 at = rows[j] * c.columns + column;
+            d[j] = rows[j] < 0 ? all_of<W>(0) : loaded<W, whole>(dy + at);
+            v[j] = rows[j] < 0 ? mean : loaded<W, whole>(x + at);
+        }
+#pragma unroll
+        for (int w = 0; w < W; w++) {
+            f32 total = 0, product = 0;
+#pragma unroll
+            for (int j = 0; j < FLIGHT; j++) {
+                total += d[j].v[w];
+                product += d[j].v[w] * (v[j].v[w] - mean.v[w]);
+            }
+            sums[w] = both(sums[w], {(f64)total, (f64)product});
+        }
+    });
+    const Team team(ROW_LANES, 1);
+    for (int w = 0; w < W; w++) {
+        const Pair all = team.fold(sums[w], both);
+        if (team.lane == 0 && column < c.columns) out[slice * c.columns + column + w] = all;
+    }
+}
+KERNEL batch_column_products(ColumnSums c, const f32* dy, const f32* x, const f32* mean, Pair* out) {
+    for (i64 b = block_index(); b < c.tiles() * c.slices; b += (i64)gridDim.x) {
+        i64 tile, slice = divide(b, c.tiles(), tile);
+        BY_PACKS(c.width(), is_aligned(dy) && is_aligned(x), column_products_of, c, tile, slice, dy, x, mean, out);
+    }
+}
+EXPORT(batch_column_products)
+
 // Σ dY · x̂ and Σ dY of each channel, and the coefficients of dX.
-KERNEL batch_sums(Channels r, i64 lanes, const Pair* parts, const f32* scale, const f32* mean, const f32* inverse,
+KERNEL batch_sums(Partial p, i64 lanes, const Pair* parts, const f32* scale, const f32* mean, const f32* inverse,
                   Coefficients* out, f32* dscale, f32* dbias) {
-    const i64 n = r.outer * r.inner;
-    Team team(lanes, 0);
-    for (i64 base = team.first(); base < r.axis; base += team.step()) {
+    const i64 n = p.elements;
+    Team team(lanes, p.next == 1);
+    for (i64 base = team.first(); base < p.outputs; base += team.step()) {
         const i64 c = base + team.team;
         Pair sums = {0, 0};
-        for (i64 s = team.lane; c < r.axis && s < r.slices; s += lanes) sums = both(sums, parts[c * r.slices + s]);
+        for (i64 s = team.lane; c < p.outputs && s < p.slices; s += lanes) sums = both(sums, p.of(parts, c, s));
         sums = team.fold(sums, both);
-        if (c >= r.axis || team.lane != 0) continue;
+        if (c >= p.outputs || team.lane != 0) continue;
         // dX = scale/σ · (dY - mean(dY) - x̂ · mean(dY · x̂)), written as a · dY + (b · (X - mean) + d).
         const f64 s = (f64)inverse[c], a = (f64)scale[c] * s, of_scale = sums.b * s;
         const f32 by_x = (f32)(-a * s * of_scale / (f64)n), d = (f32)(-a * sums.a / (f64)n);

@@ -271,6 +271,20 @@ __device__ inline void over_rows(const ColumnSums& c, i64 column, i64 slice, con
     }
 }
 
+// Partial results of channels or columns: those of one are `apart` apart, and those of the next begin `next` on. Each is of `length`
+// elements, the last of the rest.
+struct Partial {
+    i64 outputs, elements, slices, length, next, apart;
+
+    __device__ i64 count(i64 slice) const {
+        const i64 left = elements - slice * length;
+        return left < length ? left : length;
+    }
+    template <class T> __device__ const T& of(const T* parts, i64 output, i64 slice) const {
+        return parts[output * next + slice * apart];
+    }
+};
+
 // Calls a function template by the width of packs, and whether operands lie where a pack is one access.
 #define BY_PACKS(width, aligned, function, ...)          \
     if ((width) != 4) function<1, false>(__VA_ARGS__);   \

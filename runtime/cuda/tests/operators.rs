@@ -56,6 +56,59 @@ fn quotients_have_gradients_of_both_operands() {
     gradient_check("Div", &[a, b], &dy.floats(), &f, &[(0, &both[0]), (1, &both[1])]);
 }
 
+/// Channels that are neighbours in memory, as of images with channels last, are summed by slices of rows.
+#[test]
+fn batch_normalization_of_rows_is_that_of_its_definition() {
+    for (rows, channels) in [(1, 3), (3, 5), (300, 8), (700, 4), (1_000, 130), (2_049, 129)] {
+        let place = |row: usize, channel: usize| row * channels + channel;
+        let at: Vec<f32> = numbers(rows * channels, 1).into_iter().map(|x| 3.0 + x).collect();
+        let dy = numbers(rows * channels, 2);
+        let scale: Vec<f32> = numbers(channels, 3);
+        let dims = [rows as u64, channels as u64];
+        let of_channel = |values: Vec<f32>| float(&[channels as u64], values);
+        let bias = of_channel(numbers(channels, 4));
+        let (mean, variance) = (of_channel(vec![0.5; channels]), of_channel(vec![2.0; channels]));
+        let operands = [float(&dims, at.clone()), of_channel(scale.clone()), bias.clone(), mean, variance];
+        let c = channels;
+        let results =
+            format!("float[{rows},{c}] y, float[{c}] rm, float[{c}] rv, float[{c}] sm, float[{c}] si");
+        let op = "com.microsoft.BatchNormInternal<training_mode = 1>";
+        let y = run(&results, op, &operands);
+        let kept = [of_channel(y[3].clone()), of_channel(y[4].clone())];
+        let given = [&[float(&dims, dy.clone())], &operands[..2], &kept].concat();
+        let results = format!("float[{rows},{c}] dx, float[{c}] ds, float[{c}] db");
+        let d = run(&results, "com.microsoft.BatchNormalizationGrad", &given);
+
+        let near = |found: f32, expected: f64, what: &str| {
+            let off = (f64::from(found) - expected).abs();
+            assert!(off < 2e-5 * expected.abs().max(1.0), "{rows} × {channels}: {what} {found} {expected}");
+        };
+        let n = rows as f64;
+        for channel in 0..channels {
+            let sum = |f: &dyn Fn(usize) -> f64| (0..rows).map(|row| f(place(row, channel))).sum::<f64>();
+            let mean = sum(&|i| f64::from(at[i])) / n;
+            let variance = sum(&|i| (f64::from(at[i]) - mean).powi(2)) / n;
+            let inverse = 1.0 / (variance + 1e-5).sqrt();
+            let normal = |i: usize| (f64::from(at[i]) - mean) * inverse;
+            let of_bias = sum(&|i| f64::from(dy[i]));
+            let of_scale = sum(&|i| f64::from(dy[i]) * normal(i));
+            near(y[1][channel], 0.9 * 0.5 + 0.1 * mean, "running mean");
+            near(y[2][channel], 0.9 * 2.0 + 0.1 * variance, "running variance");
+            near(y[3][channel], mean, "mean");
+            // One row has no spread: its deviation is ε's alone.
+            near(y[4][channel] / 400.0, inverse / 400.0, "1/σ");
+            near(d[1][channel] / n as f32, of_scale / n, "gradient of the scale");
+            near(d[2][channel] / n as f32, of_bias / n, "gradient of the bias");
+            let scale = f64::from(scale[channel]);
+            for i in (0..rows).map(|row| place(row, channel)) {
+                near(y[0][i], normal(i) * scale + f64::from(bias.floats()[channel]), "result");
+                let slope = f64::from(dy[i]) - of_bias / n - normal(i) * of_scale / n;
+                near(d[0][i] / 400.0, scale * inverse * slope / 400.0, "gradient");
+            }
+        }
+    }
+}
+
 #[test]
 fn normalizations_have_gradients_of_all_operands() {
     let (x, scale, bias) =

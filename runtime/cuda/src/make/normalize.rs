@@ -50,18 +50,17 @@ pub(crate) fn batch(spec: &Spec<'_>) -> Made {
     if !saves && (spec.wants(3) || spec.wants(4)) {
         return refuse("results 3 and 4, statistics of the batch, are not supported on CUDA");
     }
-    let channels = sums::Channels::new(rows);
+    let slices = sums::Slices::new(rows);
     let mut recipe = Recipe::default();
     // Results if they are used, else rooms: nothing reuses their memory while later launches are fused with the last one.
     let mut kept = |i: usize| if saves && spec.wants(i) { result(i) } else { recipe.room::<f32>(rows.axis) };
     let [mean, inverse] = [kept(3), kept(4)];
-    let parts = if training { recipe.room::<Moments>(channels.all()) } else { NOWHERE };
+    let parts = if training { recipe.room::<Moments>(slices.all()) } else { NOWHERE };
     if training {
-        let args = vec![Arg::Words(channels.words()), operand(0).into(), parts.into()];
-        channels.launch(&mut recipe, "batch_moments", args);
+        slices.launch(&mut recipe, ["batch_moments", "batch_column_moments"], &[operand(0), parts]);
     }
-    let lanes = if training { lanes(channels.slices) } else { 1 };
-    let mut words = channels.words();
+    let (mut words, lanes) = slices.parts();
+    let lanes = if training { lanes } else { 1 };
     words.extend([lanes as u64, u64::from(training), epsilon.to_bits(), momentum.to_bits()]);
     let mut args = vec![Arg::Words(words)];
     args.extend([parts, operand(3), operand(4), result(1), result(2), mean, inverse].map(Arg::from));
@@ -73,15 +72,14 @@ pub(crate) fn batch(spec: &Spec<'_>) -> Made {
 
 pub(crate) fn batch_grad(spec: &Spec<'_>) -> Made {
     let rows = channels(spec, 1)?;
-    let channels = sums::Channels::new(rows);
+    let slices = sums::Slices::new(rows);
     let mut recipe = Recipe::default();
     let of = recipe.room::<Coefficients>(rows.axis);
-    let parts = recipe.room::<[f64; 2]>(channels.all());
+    let parts = recipe.room::<[f64; 2]>(slices.all());
     let [dy, x, scale, mean, inverse] = [0, 1, 2, 3, 4].map(operand);
-    let args = vec![Arg::Words(channels.words()), dy.into(), x.into(), mean.into(), parts.into()];
-    channels.launch(&mut recipe, "batch_products", args);
-    let lanes = lanes(channels.slices);
-    let mut args = vec![Arg::Words(channels.words()), lanes.into(), parts.into()];
+    slices.launch(&mut recipe, ["batch_products", "batch_column_products"], &[dy, x, mean, parts]);
+    let (words, lanes) = slices.parts();
+    let mut args = vec![Arg::Words(words), lanes.into(), parts.into()];
     args.extend([scale, mean, inverse, of, result(1), result(2)].map(Arg::from));
     recipe.teams("batch_sums", rows.axis, lanes, args);
     if spec.wants(0) {

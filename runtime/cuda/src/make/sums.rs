@@ -13,15 +13,14 @@ const ENOUGH_BLOCKS: usize = 2048;
 /// Minimum number of packs of a slice: four per thread, which are loaded at once.
 const SHORTEST: usize = 4 * BLOCK as usize;
 
-/// Maximum number of slices of a channel, whose sums one block adds up.
+/// Maximum number of slices of a channel or column, whose sums one team of threads adds up.
 const MOST_SLICES: usize = 512;
 
 /// Threads of a block that share a column, and columns of a block where each thread has one.
 const ROW_LANES: usize = 8;
 const ACROSS: usize = BLOCK as usize / ROW_LANES;
 
-/// Maximum number of slices of rows, whose sums are written and read once more, and the minimum number of rows of one.
-const MOST_ROW_SLICES: usize = 64;
+/// Minimum number of rows of a slice, whose sums are written and read once more.
 const SHORTEST_ROWS: usize = 8 * ROW_LANES;
 
 /// Number of slices, and their length.
@@ -43,7 +42,7 @@ pub(super) fn width(neighbours: usize) -> usize {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Channels {
     rows: Rows,
-    pub(super) slices: usize,
+    slices: usize,
     length: usize,
 }
 
@@ -76,8 +75,8 @@ impl Channels {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Columns {
     rows: usize,
-    pub(super) columns: usize,
-    pub(super) slices: usize,
+    columns: usize,
+    slices: usize,
     length: usize,
 }
 
@@ -85,7 +84,7 @@ impl Columns {
     pub(super) fn new(rows: usize, columns: usize) -> Columns {
         let tiles = columns.div_ceil(ACROSS * width(columns));
         let wanted = ENOUGH_BLOCKS.div_ceil(tiles.max(1));
-        let (slices, length) = cut(rows, wanted, SHORTEST_ROWS, MOST_ROW_SLICES);
+        let (slices, length) = cut(rows, wanted, SHORTEST_ROWS, MOST_SLICES);
         Columns { rows, columns, slices, length }
     }
 
@@ -107,6 +106,52 @@ impl Columns {
     /// Number of threads that add up the slices of a column.
     pub(super) fn lanes(self) -> usize {
         lanes_across(self.slices)
+    }
+}
+
+/// Slices of the channels of a normalization: of each channel, or, where channels are neighbours in memory, of rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Slices {
+    OfChannels(Channels),
+    OfColumns(Columns),
+}
+
+impl Slices {
+    pub(super) fn new(rows: Rows) -> Slices {
+        match rows.inner {
+            1 => Slices::OfColumns(Columns::new(rows.outer, rows.axis)),
+            _ => Slices::OfChannels(Channels::new(rows)),
+        }
+    }
+
+    /// Number of slices of all channels.
+    pub(super) fn all(self) -> usize {
+        match self {
+            Slices::OfChannels(channels) => channels.all(),
+            Slices::OfColumns(columns) => columns.all(),
+        }
+    }
+
+    /// Launches the kernel for slices of channels, or that for slices of columns, with the slices before the other arguments.
+    pub(super) fn launch(self, recipe: &mut Recipe, [channels, columns]: [&str; 2], args: &[Address]) {
+        let after =
+            |words| std::iter::once(Arg::Words(words)).chain(args.iter().map(|&at| at.into())).collect();
+        match self {
+            Slices::OfChannels(of) => of.launch(recipe, channels, after(of.words())),
+            Slices::OfColumns(of) => of.launch(recipe, columns, after(of.words())),
+        }
+    }
+
+    /// The layout of the slices' results, as kernels take it, and the number of threads that fold those of a channel.
+    pub(super) fn parts(self) -> (Vec<u64>, usize) {
+        let (words, lanes) = match self {
+            Slices::OfChannels(Channels { rows, slices, length }) => {
+                let (elements, length) = (rows.outer * rows.inner, length * width(rows.inner));
+                ([rows.axis, elements, slices, length, slices, 1], lanes(slices))
+            }
+            Slices::OfColumns(of) => ([of.columns, of.rows, of.slices, of.length, 1, of.columns], of.lanes()),
+        };
+        (words.map(|n| n as u64).to_vec(), lanes)
     }
 }
 
