@@ -148,9 +148,18 @@ pub fn export(
     body.node = update::spell_out(nodes, &mut |base| new_names.value(base));
     correct(body, graph, &dims);
     declare(body, graph, &new_values);
-    // Outputs that a pass has added follow those of the file.
+    // Inputs, initializers and outputs that a pass has added follow those of the file.
     for &output in graph.outputs.iter().skip(body.output.len()) {
         body.output.push(value_info(graph, output)?);
+    }
+    let mut known: HashSet<&str> = body.initializer.iter().map(|tensor| tensor.name()).collect();
+    known.extend(body.sparse_initializer.iter().filter_map(|sparse| Some(sparse.values.as_ref()?.name())));
+    let added = graph.initializers.iter().filter(|i| !known.contains(&*graph.value(i.value).name));
+    let added: Vec<TensorProto> = added.map(|i| initializer(graph, i)).collect::<Result<_, _>>()?;
+    body.initializer.extend(added);
+    let known: HashSet<String> = body.input.iter().map(|input| input.name().to_owned()).collect();
+    for &input in graph.inputs.iter().filter(|&&input| !known.contains(&*graph.value(input).name)) {
+        body.input.push(value_info(graph, input)?);
     }
     body.initializer.extend(scratch.initializers());
     let uses_onnx = body.node.iter().any(|node| is_onnx(node.domain()));
@@ -232,6 +241,7 @@ impl Exporter<'_> {
         set_metadata(&mut proto.metadata_props, key::AFTER, after);
         set_metadata(&mut proto.metadata_props, key::UPDATES, updates);
         set_metadata(&mut proto.metadata_props, key::RECOMPUTES, recomputes);
+        set_metadata(&mut proto.metadata_props, key::APART, None);
         let is_ours = |key: &str| key.starts_with("ai.lmsc.") || key == key::LAYER;
         self.has_node_metadata |= proto.metadata_props.iter().any(|entry| is_ours(entry.key()));
         Ok(proto)
@@ -506,11 +516,6 @@ fn from_text(graph: &Graph) -> Result<ModelProto, ExportError> {
         domain: Some(domain.clone()),
         version: Some(*version),
     };
-    let initializer = |i: &lmsc_ir::Initializer| {
-        let value = graph.value(i.value);
-        let ty = value.ty.as_tensor().expect("an initializer is a tensor");
-        tensor(&value.name, ty, &i.data)
-    };
     Ok(ModelProto {
         ir_version: Some(IR_WITH_FUNCTIONS),
         producer_name: Some("lmsc".to_owned()),
@@ -519,12 +524,21 @@ fn from_text(graph: &Graph) -> Result<ModelProto, ExportError> {
             name: Some(graph.name.clone()),
             input: graph.inputs.iter().map(info).collect::<Result<_, _>>()?,
             output: graph.outputs.iter().map(info).collect::<Result<_, _>>()?,
-            initializer: graph.initializers.iter().map(initializer).collect::<Result<_, _>>()?,
+            initializer: graph
+                .initializers
+                .iter()
+                .map(|i| initializer(graph, i))
+                .collect::<Result<_, _>>()?,
             value_info: declared.filter_map(|v| info(&v).ok()).collect(),
             ..GraphProto::default()
         }),
         ..ModelProto::default()
     })
+}
+
+fn initializer(graph: &Graph, of: &lmsc_ir::Initializer) -> Result<TensorProto, ExportError> {
+    let value = graph.value(of.value);
+    tensor(&value.name, value.ty.as_tensor().expect("an initializer is a tensor"), &of.data)
 }
 
 fn tensor(name: &str, ty: &TensorType, data: &Data) -> Result<TensorProto, ExportError> {

@@ -4,14 +4,19 @@
 //! If a new value is swapped out and in, the output is the swapped-in copy: the update would then write over the caller's input,
 //! or over a value that other nodes read, which ONNX Runtime may run later than the file says, since it fuses nodes and places
 //! fused nodes last. In the form for ONNX Runtime the update therefore works on a copy, which has no counterpart in a graph.
+//!
+//! An operator that by its definition overwrites an operand, and in the graph does not, works on a copy in every form.
 
 use foldhash::{HashMap, HashSet};
-use lmsc_ir::{Graph, LMSC_DOMAIN, NodeId, ValueId};
+use lmsc_ir::{Graph, LMSC_DOMAIN, Node, NodeId, ValueId};
 
 use crate::new_names::NewNames;
 use crate::proto::{GraphProto, NodeProto};
 use crate::update::Uses;
-use crate::{copy, key, set_metadata};
+use crate::{copy, key, metadata_of, set_metadata};
+
+/// The kind of a copy for a node that leaves the variable as it is.
+const APART: &str = "apart";
 
 /// The memory that ONNX Runtime's updates write over.
 pub(crate) struct Overwritten {
@@ -19,6 +24,8 @@ pub(crate) struct Overwritten {
     travelled: HashSet<ValueId>,
     /// Inputs of the graph, and values that several nodes read.
     shared: HashSet<ValueId>,
+    /// What the caller gives, and the new values of variables.
+    variables: HashSet<ValueId>,
 }
 
 impl Overwritten {
@@ -31,7 +38,19 @@ impl Overwritten {
             values.dedup();
             shared.extend(values.into_iter().filter(|&value| !read.insert(value)));
         }
-        Overwritten { travelled, shared }
+        let given = graph.inputs.iter().copied().chain(graph.initializers.iter().map(|i| i.value));
+        let new = graph.order().iter().map(|&id| graph.node(id)).flat_map(|node| {
+            node.updates.iter().filter_map(|update| node.results.get(update.result?).copied().flatten())
+        });
+        let variables = given.chain(new).collect();
+        Overwritten { travelled, shared, variables }
+    }
+
+    /// Whether the node leaves an operand as it is that its operator overwrites by definition. A node that runs again has scratch
+    /// memory for it.
+    fn is_apart(&self, node: &Node, operand: ValueId) -> bool {
+        let is_updated = node.updates.iter().any(|update| update.variable == operand);
+        self.variables.contains(&operand) && !is_updated && node.recomputes.is_none()
     }
 }
 
@@ -44,17 +63,16 @@ pub(crate) fn spell_out(
     names: &mut NewNames<'_>,
 ) -> Vec<NodeProto> {
     let node = graph.node(id);
-    if node.op.domain() == LMSC_DOMAIN {
-        // When it is spelled out, it works on a sequence, which has memory of its own.
-        return Vec::new();
-    }
+    // When it is spelled out, it works on a sequence, which has memory of its own.
+    let has_memory = node.op.domain() == LMSC_DOMAIN;
     let opset = graph.opsets.get("").copied().unwrap_or(0);
     let mut copies = Vec::new();
     for &(operand, result) in node.op.effects().writes {
         let result = node.results.get(result).copied().flatten();
         let Some(variable) = node.operands.get(operand).copied().flatten() else { continue };
-        let is_travelled = result.is_some_and(|value| overwritten.travelled.contains(&value));
-        if !is_travelled || !overwritten.shared.contains(&variable) {
+        let is_travelled = !has_memory && result.is_some_and(|value| overwritten.travelled.contains(&value));
+        let is_apart = overwritten.is_apart(node, variable);
+        if !is_apart && !(is_travelled && overwritten.shared.contains(&variable)) {
             continue;
         }
         let name = names.value(&format!("{}.kept.{operand}", node.name));
@@ -65,13 +83,15 @@ pub(crate) fn spell_out(
             ..NodeProto::default()
         };
         copy::spell(&mut kept, &graph.value(variable).ty, opset, 0, false);
-        set_metadata(&mut kept.metadata_props, key::KEPT, Some("copy".to_owned()));
+        let why = if is_apart { APART } else { "copy" };
+        set_metadata(&mut kept.metadata_props, key::KEPT, Some(why.to_owned()));
         copies.push(kept);
     }
     copies
 }
 
-/// Removes the copies again; returns whether there were any. An entry whose node is not a copy is kept.
+/// Removes the copies again, and notes on a node that it leaves its operands as they are; returns whether there were any copies. An
+/// entry whose node is not a copy is kept.
 pub(crate) fn gather(graph: &mut GraphProto) -> bool {
     let is_ours = |n: &NodeProto| n.metadata_props.iter().any(|p| p.key() == key::KEPT) && copy::is_copy(n);
     if !graph.node.iter().any(is_ours) {
@@ -79,16 +99,21 @@ pub(crate) fn gather(graph: &mut GraphProto) -> bool {
     }
     let uses = Uses::of(graph);
     let read_once = |name: &str| matches!(uses.readers(name), [Some(_)]);
-    let kept: HashMap<String, String> = graph
+    let is_apart = |n: &NodeProto| metadata_of(&n.metadata_props, key::KEPT) == Some(APART);
+    let kept: HashMap<String, (String, bool)> = graph
         .node
         .iter()
         .filter(|n| is_ours(n) && read_once(&n.output[0]))
-        .map(|n| (n.output[0].clone(), n.input[0].clone()))
+        .map(|n| (n.output[0].clone(), (n.input[0].clone(), is_apart(n))))
         .collect();
     graph.node.retain(|n| !(is_ours(n) && kept.contains_key(&n.output[0])));
-    for input in graph.node.iter_mut().flat_map(|n| &mut n.input) {
-        if let Some(variable) = kept.get(input) {
+    for node in &mut graph.node {
+        for input in &mut node.input {
+            let Some((variable, is_apart)) = kept.get(input) else { continue };
             input.clone_from(variable);
+            if *is_apart {
+                set_metadata(&mut node.metadata_props, key::APART, Some(APART.to_owned()));
+            }
         }
     }
     !kept.is_empty()

@@ -62,8 +62,11 @@ pub mod key {
     pub const UPDATE: &str = "ai.lmsc.update";
     /// On a recomputed node: that the operands that it writes aside are scratch memory without readers.
     pub const ASIDE: &str = "ai.lmsc.aside";
-    /// On a copy of a variable: that an update overwrites it in place of the variable.
+    /// On a copy of a variable: that an operator overwrites it in place of the variable: `copy` where the variable has its new value
+    /// later, `apart` where it stays as it is.
     pub const KEPT: &str = "ai.lmsc.kept";
+    /// On a node, only while a file is read: that it leaves the operands as they are that its operator overwrites.
+    pub(crate) const APART: &str = "ai.lmsc.apart";
     /// On the model: the inputs that are kept from step to step and the outputs that are their next values, all of them, as
     /// a JSON array of pairs.
     pub const STATE: &str = "ai.lmsc.state";

@@ -112,7 +112,8 @@ impl<'a, 'm> Build<'a, 'm> {
         self.decided.extend(decided.map(|decided| (i, decided)));
         match facts {
             Ok(facts) => {
-                self.define(i, node, facts, known_op.op.effects().writes, errors);
+                let writes = if extra.is_apart { &[] } else { known_op.op.effects().writes };
+                self.define(i, node, facts, writes, errors);
                 self.add_stated_updates(i, extra, errors);
             }
             Err(error) => errors.push(error),

@@ -22,6 +22,8 @@ pub(super) struct Extra<'m> {
     pub(super) captures: Vec<u32>,
     /// `SwapOut`, `SwapIn` or `Copy`, independently of the operator's name.
     pub(super) copy: Option<&'m str>,
+    /// Whether the node leaves the operands as they are that its operator overwrites.
+    pub(super) is_apart: bool,
     /// Whether the node joins pieces with a base; none if it is not a join.
     pub(super) join: Option<bool>,
 }
@@ -107,6 +109,7 @@ pub(super) fn metadata(
             "copy" => extra.copy = Some("Copy"),
             _ => return Err((key::KIND, format!("`{value}` is neither `swap_out`, `swap_in` nor `copy`"))),
         },
+        key::APART => extra.is_apart = true,
         // Other entries are for other readers.
         _ => {}
     }
