@@ -100,6 +100,8 @@ class TrainStep:
         max_shapes: How many shapes of a batch are planned at most.
         cache: A folder in which plans are kept, by the contents of the step. A plan that is there is checked, not made again.
         kernels: `"lmsc"`, or `"torch"`: PyTorch runs the planned step, see `lmsc.torch.native.TorchStep`.
+        passes: Passes that change the step before it is planned, as `lmsc.opt` takes them: with `"mixed-precision{type=f16}"` products,
+            activations and gradients are float16, weights and moments stay float32, and the step adapts its own loss scale.
         progress: As in `lmsc.compile`, for each shape that is planned. The phases are `capture` and `translate`, then those of `compile`.
         options: Further arguments of `lmsc.compile`, such as `planner`, `effort`, `target` and `host_budget`.
 
@@ -147,13 +149,17 @@ class TrainStep:
         seed: int | None = None,
         max_shapes: int = 8,
         cache: str | os.PathLike[str] | None = None,
+        passes: str | None = None,
         progress: Choice = None,
         **options: Any,
     ) -> None:
         check_arguments(model, loss_fn, optimizer, clip_grad_norm, accumulate, ema)
+        if passes is not None and self._kernels == "torch":
+            raise InputError('passes change a step of kernels="lmsc"; with kernels="torch" PyTorch\'s autocast chooses the types')
         refuse_unknown(optimizer, self._kernels == "torch")
         self.model, self.loss_fn, self.optimizer = model, loss_fn, optimizer
         self._device, self._max_shapes, self._cache, self._progress = _device(device or "host"), max_shapes, cache, progress
+        self._passes = passes
         target = "host" if self._device == "host" else self._device.partition("+")[0].replace("cuda", "auto")
         self._options = {"budget": budget, "target": target, **options}
         self._capture = {"clip_grad_norm": clip_grad_norm, "accumulate": accumulate, "ema": ema}
@@ -344,7 +350,10 @@ class TrainStep:
         )
         found, proto = exported(step, compact=True, at=at)
         self._refuse_missing(found, batch)
-        return _Shape(found, self._compiled(proto.SerializeToString(), at), self._read(found, batch))
+        model = proto.SerializeToString()
+        if self._passes is not None:
+            model = lmsc.opt(model, self._passes)
+        return _Shape(found, self._compiled(model, at), self._read(found, batch))
 
     def _refuse_missing(self, found: Captured, batch: Any) -> None:
         have = {*found.values, *found.constants}
@@ -468,8 +477,11 @@ class TrainStep:
             shape = self._shapes.get(key)
             if shape is None or not self._has_form(shape.found):
                 shape = self._planned(key, batch)
-            averages = {n for n, s in self._shape.found.state.items() if s.key == "ema" and n in self._session.variables}
-            state, steps = {**self._present(shape.found), **self._session.get(averages)}, self._session.steps
+            # Moving averages, and a loss scale, are the step's alone.
+            known = self._shape.found
+            kept = {*known.tensors.all(), *(n for n, s in known.state.items() if s.key != "ema")}
+            own = [n for n in self._session.variables if n not in kept]
+            state, steps = {**self._present(shape.found), **self._session.get(own)}, self._session.steps
         key, _ = self._key(batch)
         self._shapes.setdefault(key, shape)
         # The memory of one step is given back before that of the other is taken.
