@@ -183,15 +183,10 @@ const ROUNDS: Tunable<[u32; 10]> = Tunable::new([1, 3, 10, 25, 50, 100, 200, 400
 fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     let Request { effort, .. } = *request;
     let swapping = swapping(request, part);
-    if swapping.as_ref().is_ok_and(|plan| plan.schedule.makespan() == request.problem.compute_nanos()) {
+    let is_done = |plan: &Plan| plan.schedule.makespan() == request.problem.compute_nanos();
+    // If swapping does not fit, the other half, in which variables leave, has more room.
+    if swapping.as_ref().map_or(part == Part::WithoutVariables, is_done) {
         return swapping;
-    }
-    if let Err(no) = &swapping
-        && part == Part::WithoutVariables
-        && request.problem.tensors.values().all(|tensor| tensor.swappable || tensor.is_variable())
-    {
-        // Recomputation makes no room that swapping does not.
-        return Err(*no);
     }
     if let (Some(watch), Ok(plan)) = (request.watch, &swapping) {
         watch.decided(|| Decision::Swaps {
@@ -214,10 +209,6 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
         let best = found.swap_remove(0).1;
         search.follow.end(&best, || least.nanos);
         return Ok(swapping.into_iter().chain([best]).min_by_key(|p| p.schedule.makespan()).expect("one"));
-    }
-    if is_huge && part == Part::WithoutVariables {
-        // The other half, in which variables leave, has more room.
-        return swapping;
     }
     let mut before = found.first().map_or(u64::MAX, |(_, plan)| plan.schedule.makespan());
     let (mut spent, mut placed) = (0, None);
@@ -261,12 +252,11 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     })
 }
 
-/// A plan without recomputation. Where layers of many operators are decided first, and in a huge step, the first eviction set is
-/// enough: with the pattern in which no layer runs again, others are tried.
+/// A plan without recomputation. Where layers are decided first, one eviction set is enough: they also decide on a pattern in which no
+/// layer runs again.
 fn swapping(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     let Request { problem, budget, granularity, .. } = *request;
-    let is_first_enough = part == Part::WithVariables && problem.ops.len() > MANY_OPERATORS.get();
-    if !is_first_enough && !is_huge(problem) {
+    if !decides_by_layer(problem, part) {
         return swap_only::plan(request);
     }
     let piece = piece_of(problem, granularity, swap_only::PIECES.get());
@@ -818,7 +808,7 @@ impl<'a> Search<'a> {
         if !REFINEMENT.is_on() || is_huge(self.problem) {
             return plan;
         }
-        let swaps = if self.problem.ops.len() > MANY_OPERATORS.get() {
+        let swaps = if self.decides_by_layer {
             self.fewer_swaps(&plan.problem)
         } else {
             swap_only::swaps(&plan.problem, self.budget, self.final_piece).ok()
