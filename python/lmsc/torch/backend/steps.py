@@ -1,97 +1,334 @@
-"""The graphs of one step: where Dynamo breaks a model, the budget is that of all its graphs together.
+"""The graphs of one step, which share its budget: where Dynamo breaks a model, DistributedDataParallel cuts it, or several modules are compiled.
 
-Forward passes run in the order in which the graphs are compiled, backward passes in the other order. While the passes of a graph run, its caller
-holds the parameters of all graphs, whatever the forward passes before it have saved, and, in its backward pass, the gradients of the graphs after
-it. The first graph is planned before the others are known, so each later one gets the bytes that are left; if all of them do not fit, the step is
-refused.
+Forward passes follow one another, then the backward passes in the other order. While a pass of one graph runs, the step holds the parameters of
+all graphs, whatever the earlier forward passes have saved or given as results, and, in the backward pass, the gradients of the later graphs. The first
+step runs within the smallest plans and shows which graphs there are, how often each runs, and which tensors they share. Then the budget is divided:
+each graph gets a share, of the bytes at any moment and of those that it holds between its passes, such that no moment of the step exceeds the budget.
 """
 
 from __future__ import annotations
 
+import itertools
 import weakref
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from ..._lmsc import Refusal
+from .shares import Cost, Costs, Fixed, Share
 
-__all__ = ["Share", "Step", "refusal", "step_of"]
+__all__ = ["Call", "Graph", "Moment", "Pass", "Step", "divided", "peak", "refusal", "shares_of", "step_of"]
+
+
+class Graph(Protocol):
+    """A compiled graph, as its step sees it."""
+
+    #: No other graph has it.
+    number: int
+    #: The budget as it was given.
+    goal: str
+    #: The plan in force.
+    plan: Any
+    #: What the graph costs within shares; None once it keeps its plan.
+    costs: Costs | None
+    #: The bytes of the parameters and buffers of its latest call, by their storages.
+    lasting: Mapping[int, int]
+
+    def budget(self, as_it_is: int) -> int:
+        """The bytes of the step's budget, if the step takes so many without a plan; 0 for a budget that is no number of bytes."""
+
+    def take(self, share: Share, budget: int, seconds: float) -> None:
+        """Has the graph planned within the share before its next call, where a plan takes at most these seconds."""
 
 
 @dataclass(frozen=True)
-class Share:
-    """The bytes of a graph that count while another graph of its step runs."""
+class Call:
+    """One forward pass: the bytes of its tensors, by their storages. A result that is freed may give its memory to an input of a later call: counted as
+    one it is right, too."""
 
-    name: str
-    #: The planned peak and the peak without a plan, the graph's own parameters and inputs included.
-    peak: int
-    as_it_is: int
-    #: The bytes that stay between the passes of the graph: saved tensors and results.
-    held: int
-    #: The bytes of the gradients.
-    gradients: int
-    #: The bytes of parameters and buffers, by their storages: graphs may share them.
+    graph: Graph
     lasting: Mapping[int, int]
+    inputs: Mapping[int, int]
+    gradients: Mapping[int, int]
+    results: Mapping[int, int] = field(default_factory=dict)
 
-    def __or__(self, other: Share) -> Share:
-        """The larger of both: two graphs of one frame, such as one for each size, do not run in one step."""
-        larger = (max(getattr(self, name), getattr(other, name)) for name in ("peak", "as_it_is", "held", "gradients"))
-        return Share(other.name, *larger, {**self.lasting, **other.lasting})
+
+class Pass:
+    """A forward pass whose saved tensors are held, as long as autograd keeps this object and has not begun the backward pass."""
+
+    def __init__(self, call: Call):
+        self.call, self.begun = call, False
+
+    def begin(self, *_: Any) -> None:
+        self.begun = True
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The passes of one call: the graph, and the bytes of others beside it, but for those that earlier graphs hold by their shares."""
+
+    graph: int
+    beside: int
+
+
+def moments(chain: Sequence[Call], others: Iterable[Mapping[int, int]] = ()) -> list[Moment]:
+    """The moments of forward passes that follow one another. `others`: the parameters and buffers of further graphs."""
+    found = []
+    lasting = _union([*others, *(call.lasting for call in chain)])
+    for place, call in enumerate(chain):
+        own = {**call.lasting, **call.inputs}
+        earlier = chain[:place]
+        results = _union(one.results for one in earlier)
+        given = _union(one.inputs for one in earlier)
+        beside = sum(bytes_ for storage, bytes_ in lasting.items() if storage not in own)
+        beside += sum(bytes_ for storage, bytes_ in given.items() if storage not in own and storage not in results)
+        # Inputs that earlier graphs gave as results are part of what these hold.
+        beside -= sum(bytes_ for storage, bytes_ in results.items() if storage in call.inputs)
+        beside += sum(_union(one.gradients for one in chain[place + 1 :]).values())
+        found.append(Moment(call.graph.number, beside))
+    return found
+
+
+def _union(kinds: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    return {storage: bytes_ for kind in kinds for storage, bytes_ in kind.items()}
+
+
+# The division.
+
+
+def peaks(chain: Sequence[Moment], shares: Mapping[int, Share]) -> list[int]:
+    """The most bytes at once at each moment."""
+    held = itertools.accumulate((shares[moment.graph].held for moment in chain), initial=0)
+    return [shares[moment.graph].bytes + earlier + moment.beside for moment, earlier in zip(chain, held, strict=False)]
+
+
+def peak(chain: Sequence[Moment], shares: Mapping[int, Share]) -> int:
+    """The most bytes at once of all."""
+    return max(peaks(chain, shares))
+
+
+class Division:
+    """The levels of the graphs' costs, which a step changes one graph at a time."""
+
+    def __init__(self, chain: Sequence[Moment], costs: Mapping[int, Costs | Fixed]):
+        self.chain, self.costs = chain, costs
+        self.runs = Counter(moment.graph for moment in chain)
+        self.levels = {graph: (costs[graph].levels,) * 2 for graph in self.runs}
+
+    def cost(self, graph: int) -> Cost:
+        found = self.costs[graph].of(*self.levels[graph])
+        assert found is not None
+        return found
+
+    def shares(self) -> dict[int, Share]:
+        return {graph: self.cost(graph).share for graph in self.runs}
+
+    def seconds(self) -> float:
+        return sum(count * self.cost(graph).seconds for graph, count in self.runs.items())
+
+    def peak(self) -> int:
+        return peak(self.chain, self.shares())
+
+    def excess(self, budget: int, changed: int | None = None, cost: Cost | None = None) -> int:
+        """The bytes above the budget, of all moments; with another cost of a graph."""
+        shares = self.shares() | ({} if changed is None or cost is None else {changed: cost.share})
+        return sum(max(bytes_ - budget, 0) for bytes_ in peaks(self.chain, shares))
+
+    def fit(self, budget: int) -> bool:
+        """Takes from the graphs, where a second buys most bytes, until no moment exceeds the budget; then gives back what nobody needs. Whether the
+        graphs fit at all."""
+        while (excess := self.excess(budget)) > 0:
+            moves = [
+                (gain / max(self.runs[graph] * (cost.seconds - self.cost(graph).seconds), 1e-9), graph, levels)
+                for graph, levels, cost in self._moves(-1)
+                if (gain := excess - self.excess(budget, graph, cost)) > 0
+            ]
+            if not moves:
+                break
+            self._take_best(moves)
+        if excess > 0:
+            self.levels = dict.fromkeys(self.levels, (0, 0))
+            if self.excess(budget):
+                return False
+        while moves := [
+            (saved, graph, levels)
+            for graph, levels, cost in self._moves(1)
+            if (saved := self.runs[graph] * (self.cost(graph).seconds - cost.seconds)) > 0 and not self.excess(budget, graph, cost)
+        ]:
+            self._take_best(moves)
+        return True
+
+    def _take_best(self, moves: Sequence[tuple[float, int, tuple[int, int]]]) -> None:
+        _, graph, levels = max(moves, key=lambda move: move[0])
+        self.levels[graph] = levels
+
+    def _moves(self, by: int) -> Iterable[tuple[int, tuple[int, int], Cost]]:
+        """The changes of one graph's levels by a step, in the order of the graphs."""
+        for graph, (a, b) in self.levels.items():
+            for levels in ((a + by, b), (a, b + by), (a + by, b + by)):
+                inside = all(0 <= level <= self.costs[graph].levels for level in levels)
+                if inside and (cost := self.costs[graph].of(*levels)) is not None:
+                    yield graph, levels, cost
+
+
+def divided(chain: Sequence[Moment], costs: Mapping[int, Costs | Fixed], goal: str, budget_of: Callable[[int], int]) -> tuple[Division, int]:
+    """The division of the step's budget, and the budget. `budget_of` a peak without a plan: the budget in bytes.
+
+    Raises:
+        Refusal: The graphs take more at their smallest.
+    """
+    division = Division(chain, costs)
+    least = peak(chain, {graph: costs[graph].of(0, 0).share for graph in division.runs})
+    whole, still = division.peak(), division.seconds()
+    budget = budget_of(whole)
+    if goal == "smallest":
+        budget = least
+    elif goal.endswith("slower"):
+        longest = still * (1 + float(goal.split("%")[0]) / 100)
+        budget, enough = least, whole
+        while enough - budget > whole // 1000:  # The smallest that keeps to the time is between both.
+            trial = Division(chain, costs)
+            middle = (budget + enough) // 2
+            if trial.fit(middle) and trial.seconds() <= longest:
+                enough = middle
+            else:
+                budget = middle
+        budget = enough
+    if not division.fit(budget):
+        reason = f"the {len(chain)} graphs of the step take {least} bytes at their smallest plans, of a budget of {budget}"
+        raise refusal(reason, least, budget, least)
+    return division, budget
+
+
+def shares_of(division: Division, budget: int) -> dict[int, Share]:
+    """The shares of the graphs: what the budget leaves free goes to those that take time, the first first."""
+    shares = division.shares()
+    for graph in division.runs:
+        costs = division.costs[graph]
+        if division.cost(graph).seconds <= costs.as_it_is.seconds or isinstance(costs, Fixed):
+            continue
+        before = Counter[int]()
+        free = [costs.as_it_is.share.held]
+        for moment, bytes_ in zip(division.chain, peaks(division.chain, shares), strict=True):
+            if before[graph]:
+                free.append((budget - bytes_) // before[graph])
+            before[moment.graph] += 1
+        held = max(shares[graph].held, min(costs.as_it_is.share.held, shares[graph].held + min(free)))
+        shares[graph] = Share(shares[graph].bytes, held)
+        bytes_ = zip(division.chain, peaks(division.chain, shares), strict=True)
+        free_now = min(budget - most for moment, most in bytes_ if moment.graph == graph)
+        shares[graph] = Share(shares[graph].bytes + free_now, held)
+    return shares
+
+
+# The step.
 
 
 @dataclass
 class Step:
-    """The graphs of one compiled model, by the frames of Python that they were traced from."""
+    """The graphs of one model, or of several that were compiled with the same options."""
 
-    #: The options of the model: while they are there, no other dictionary has their identity.
+    #: The options: while they are there, no other dictionary has their identity.
     options: dict[str, Any] | None
-    shares: dict[int | None, list[tuple[weakref.ref[Any], Share]]] = field(default_factory=dict)
+    graphs: list[weakref.ref[Any]] = field(default_factory=list)
+    passes: list[weakref.ref[Pass]] = field(default_factory=list)
+    #: The calls that were held at once, by their graphs: those of which the budget is not divided yet.
+    chains: dict[tuple[int, ...], list[Call]] = field(default_factory=dict)
+    #: The graphs of calls of which it is divided.
+    settled: set[tuple[int, ...]] = field(default_factory=set)
 
-    def add(self, frame: int | None, plan: Any, share: Share) -> None:
-        """Adds the graph, which counts as long as its plan is there."""
-        self.shares.setdefault(frame, []).append((weakref.ref(plan), share))
+    def add(self, graph: Graph) -> None:
+        self.graphs.append(weakref.ref(graph))
 
-    def _alive(self) -> dict[int | None, Share]:
-        found: dict[int | None, Share] = {}
-        for frame, shares in self.shares.items():
-            for plan, share in shares:
-                if plan() is not None:
-                    found[frame] = found[frame] | share if frame in found else share
-        return found
-
-    def held_before(self, frame: int | None, lasting: Mapping[int, int]) -> int:
-        """The bytes that the graphs of earlier frames hold while this one runs, which has these parameters and buffers."""
-        alive = self._alive()
-        return _beside(list(alive.values())[: list(alive).index(frame)] if frame in alive else list(alive.values()), [], lasting)
+    def alive(self) -> list[Any]:
+        """The graphs that are still there."""
+        found = [(reference, graph) for reference in self.graphs if (graph := reference()) is not None]
+        self.graphs = [reference for reference, _ in found]
+        return [graph for _, graph in found]
 
     def lasting(self) -> dict[int, int]:
         """The bytes of the parameters and buffers of all graphs, by their storages."""
-        return {storage: bytes_ for share in self._alive().values() for storage, bytes_ in share.lasting.items()}
+        return _union(graph.lasting for graph in self.alive())
 
-    def graphs(self) -> int:
-        """The number of graphs."""
-        return len(self._alive())
+    def held(self) -> list[Call]:
+        """The calls whose backward passes have not begun, in their order."""
+        found = [(reference, one) for reference in self.passes if (one := reference()) is not None and not one.begun]
+        self.passes = [reference for reference, _ in found]
+        return [one.call for _, one in found]
 
-    def peak(self) -> int:
-        """The most bytes at once of all graphs, if each forward pass runs before each backward pass."""
-        return max(share.peak + beside for share, beside in self._with_others())
+    def beside(self, call: Call) -> int:
+        """The bytes that the other graphs hold while this call runs."""
+        held = self.held()
+        *_, last = moments([*held, call], [self.lasting()])
+        return last.beside + sum(one.graph.plan.held for one in held)
 
-    def _with_others(self) -> list[tuple[Share, int]]:
-        """Each graph, and the bytes of the others while it runs."""
-        alive = list(self._alive().values())
-        return [(share, _beside(alive[:place], alive[place + 1 :], share.lasting)) for place, share in enumerate(alive)]
+    def begin(self, call: Call, budget: int) -> None:
+        """Before a call: divides the budget, if a step has shown new graphs. `budget`: that of the machine, or 0.
 
-    def check(self, budget: int) -> None:
-        """Raises `Refusal` if the graphs together take more than the budget."""
-        together = self.peak()
-        if together <= budget:
+        Raises:
+            Refusal: The graphs do not fit together.
+        """
+        held = self.held()
+        if not held and self.chains:
+            self._divide()
+        key = tuple(one.graph.number for one in (*held, call))
+        if key in self.settled or not budget:
             return
-        enough = max(share.as_it_is + beside for share, beside in self._with_others())
-        raise refusal(
-            f"the step is {self.graphs()} graphs, which together take {together} bytes of a budget of {budget}: the first was planned before "
-            f'the others were known; make it one graph (fullgraph=True tells where it breaks), or give "smallest" or {enough} bytes',
-            together, budget, enough,
-        )  # fmt: skip
+        chain = [*held, call]
+        shares = {one.graph.number: Share(one.graph.plan.peak, one.graph.plan.held) for one in chain}
+        most = peak(moments(chain, [self.lasting()]), shares)
+        if most > budget and len(chain) > 1:
+            whole = [one.graph.plan.name for one in held if one.graph.costs is not None and not one.graph.plan.first]
+            raise refusal(
+                f"{call.graph.plan.name} does not fit: {len(chain)} graphs of the step take {most} bytes of a budget of {budget}, with those that are "
+                "held by other graphs of the step" + (f'; {whole[0]} was planned as if it were alone: the option "several" has it planned with the others' if whole else ""),
+                most, budget, most,
+            )  # fmt: skip
+
+    def add_pass(self, one: Pass) -> None:
+        """After a call."""
+        chain = [*self.held(), one.call]
+        self.passes.append(weakref.ref(one))
+        key = tuple(call.graph.number for call in chain)
+        if key not in self.settled:
+            self.chains.pop(key[:-1], None)
+            self.chains[key] = chain
+
+    def is_undivided(self) -> bool:
+        """Whether the next step begins with a division."""
+        return any(map(_is_divided, self.chains.values()))
+
+    def _divide(self) -> None:
+        chains, self.chains = self.chains, {}
+        alive = {graph.number: graph for graph in self.alive()}
+        for key, chain in chains.items():
+            if not all(graph in alive for graph in key):
+                continue
+            graphs = {graph: alive[graph] for graph in key}
+            if _is_divided(chain):
+                self._divide_chain(chain, graphs)
+            for graph in graphs.values():
+                graph.costs = None
+            self.settled |= {key[: count + 1] for count in range(len(key))}
+
+    def _divide_chain(self, chain: list[Call], graphs: dict[int, Any]) -> None:
+        """Gives each graph of the calls its share."""
+        known = moments(chain, [self.lasting()])
+        costs = {name: graph.costs or _as_planned(graph.plan) for name, graph in graphs.items()}
+        division, budget = divided(known, costs, chain[0].graph.goal, chain[0].graph.budget)
+        for name, share in shares_of(division, budget).items():
+            if not isinstance(costs[name], Fixed):
+                graphs[name].take(share, budget, division.cost(name).seconds)
+
+
+def _is_divided(chain: Sequence[Call]) -> bool:
+    """Whether the calls need a division: a graph that runs alone, and was planned so, has the whole budget."""
+    return len(chain) > 1 or chain[0].graph.plan.first
+
+
+def _as_planned(plan: Any) -> Fixed:
+    return Fixed(Cost(Share(plan.peak, plan.held), plan.seconds))
 
 
 def refusal(reason: str, needed: int, budget: int, smallest_budget: int) -> Refusal:
@@ -103,17 +340,11 @@ def refusal(reason: str, needed: int, budget: int, smallest_budget: int) -> Refu
     return found
 
 
-def _beside(earlier: list[Share], later: list[Share], lasting: Mapping[int, int]) -> int:
-    """The bytes of these graphs while one with these parameters and buffers runs between them."""
-    others = {storage: bytes_ for share in (*earlier, *later) for storage, bytes_ in share.lasting.items() if storage not in lasting}
-    return sum(others.values()) + sum(share.held for share in earlier) + sum(share.gradients for share in later)
-
-
 _STEPS: weakref.WeakValueDictionary[int, Step] = weakref.WeakValueDictionary()
 
 
 def step_of(options: dict[str, Any] | None) -> Step:
-    """The step of the model that was compiled with these options: Dynamo gives the same dictionary for each of its graphs."""
+    """The step of the graphs that were compiled with these options: Dynamo gives the same dictionary for each graph of a model."""
     step = _STEPS.get(id(options))
     if options is None or step is None:
         step = Step(options)
