@@ -103,7 +103,7 @@ class Way:
     def __init__(self, budget: str | None, **options: Any) -> None:
         torch._dynamo.reset()
         self.options = {"budget": budget, "target": str(FOLDER / "slow.toml"), "wait": 15, **options}
-        self.budget, self.plans = budget, []
+        self.budget, self.found = budget, []
 
     def __call__(self, module: nn.Module, **how: Any) -> Any:
         return torch.compile(module, backend=self.backend, **how)
@@ -112,8 +112,12 @@ class Way:
         if self.budget is None:
             return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
         run = lmsc_backend.backend(graph, inputs, options=self.options)
-        self.plans += getattr(run, "_lmsc_plans", ())
+        self.found.append(getattr(run, "_lmsc_plans", []))
         return run
+
+    @property
+    def plans(self) -> list[Any]:
+        return [plan for plans in self.found for plan in plans]
 
 
 def train(call: Any, parameters: list[Any], data: list[tuple[Tensor, Tensor]], before: Callable[[int], Any] | None = None) -> Facts:
@@ -478,7 +482,7 @@ def other_bytes_before() -> Facts:
         return ask(problem, options, name, earlier, **rest)
 
     planning._ask = asked
-    Step.held_before = lambda *_: 1000 * (RANK + 1)
+    Step.beside = lambda *_: 1000 * (RANK + 1)
     named = Target.named
     Target.named = lambda name: dataclasses.replace(named(name), facts=named(name).facts | {"host_bytes": (9 - RANK) << 30})
     way = Way("4MiB")

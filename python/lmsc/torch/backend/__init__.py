@@ -10,8 +10,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -99,14 +100,15 @@ class _Compilation:
         self.graph: fx.GraphModule | None = None
 
     @property
-    def plan(self) -> Plan:
-        return self.plans[-1]
+    def plan(self) -> Plan | None:
+        return self.plans[-1] if self.plans else None
 
     def compiled(self, graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         nodes = zip(graph.graph.find_nodes(op="placeholder"), inputs, strict=False)
         self.places = [place for place, (node, _) in enumerate(nodes) if _is_of_a_module(node)]
         if self.options.several or _is_of_several(graph, inputs) or self.step.held():
             self.portion = Portion(None, None)
+        self.is_alone = self.portion is None
         run = self._planned(graph, inputs)
         self.step.add(self)
         if self.costs is not None:
@@ -152,7 +154,7 @@ class _Compilation:
             self.step.begin(call, self.budget(0) if self.options.of_the_machine else 0)
             if self.portion is not None and self.portion.share is not None:
                 run = self._planned(self.graph, args)
-                self.portion = self.graph = None
+                self._settle()
             results = run(*args)
             self._note(call, results)
             return results
@@ -190,9 +192,17 @@ class _Compilation:
         fits = self.plan.peak <= share.bytes and self.plan.held <= share.held and self.plan.seconds <= seconds
         if fits:
             self._keep(dataclasses.replace(self.plan, budget=budget, beside=budget - share.bytes, first=False))
-            self.portion = self.graph = None
+            log.info("%s", self.plan)
+            self._settle()
         else:
             self.portion = Portion(share, budget)
+
+    def _settle(self) -> None:
+        """The plan is final."""
+        self.portion = self.graph = None
+        told = self.step.told(self)
+        if told is not None:
+            log.info("%s", told)
 
     def _compiled(self, graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         if self.options.inner == "inductor":
@@ -261,9 +271,22 @@ def _has_storage(value: Any) -> bool:
 
 
 def _is_of_several(graph: fx.GraphModule, inputs: Sequence[Any]) -> bool:
-    """Whether the graph is known to be one of several: Dynamo or DistributedDataParallel goes on with another, or autograd has recorded what comes before."""
+    """Whether the graph is known to be one of several: Dynamo or DistributedDataParallel goes on with another, autograd has recorded what comes before, or
+    a module that is called now has further parameters."""
     reason = getattr(graph, "compile_subgraph_reason", None)
-    return reason is not None and reason.graph_break or any(isinstance(value, torch.Tensor) and not value.is_leaf for value in inputs)
+    recorded = any(isinstance(value, torch.Tensor) and not value.is_leaf for value in inputs)
+    own = set(map(id, inputs))
+    further = any(id(parameter) not in own for module in _running_modules() for parameter in module.parameters())
+    return reason is not None and reason.graph_break or recorded or further
+
+
+def _running_modules() -> Iterator[torch.nn.Module]:
+    """The modules that are called now."""
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code is torch.nn.Module._call_impl.__code__:
+            yield frame.f_locals["self"]
+        frame = frame.f_back
 
 
 def _is_of_a_module(node: fx.Node) -> bool:

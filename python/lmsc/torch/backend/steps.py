@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..._lmsc import Refusal
+from .planning import size
 from .shares import Cost, Costs, Fixed, Share
 
 __all__ = ["Call", "Graph", "Moment", "Pass", "Step", "divided", "peak", "refusal", "shares_of", "step_of"]
@@ -28,6 +29,8 @@ class Graph(Protocol):
     number: int
     #: The budget as it was given.
     goal: str
+    #: Whether nothing told of further graphs of the step when it was compiled.
+    is_alone: bool
     #: The plan in force.
     plan: Any
     #: What the graph costs within shares; None once it keeps its plan.
@@ -187,7 +190,7 @@ def divided(chain: Sequence[Moment], costs: Mapping[int, Costs | Fixed], goal: s
     elif goal.endswith("slower"):
         longest = still * (1 + float(goal.split("%")[0]) / 100)
         budget, enough = least, whole
-        while enough - budget > whole // 1000:  # The smallest that keeps to the time is between both.
+        while enough - budget > max(whole // 1000, 1):  # The smallest that keeps to the time is between both.
             trial = Division(chain, costs)
             middle = (budget + enough) // 2
             if trial.fit(middle) and trial.seconds() <= longest:
@@ -237,6 +240,8 @@ class Step:
     chains: dict[tuple[int, ...], list[Call]] = field(default_factory=dict)
     #: The graphs of calls of which it is divided.
     settled: set[tuple[int, ...]] = field(default_factory=set)
+    #: The calls of which it was divided last, the budget, and the graphs that are not planned anew yet.
+    latest: tuple[list[Moment], int, set[int]] = field(default_factory=lambda: ([], 0, set()))
 
     def add(self, graph: Graph) -> None:
         self.graphs.append(weakref.ref(graph))
@@ -279,7 +284,7 @@ class Step:
         shares = {one.graph.number: Share(one.graph.plan.peak, one.graph.plan.held) for one in chain}
         most = peak(moments(chain, [self.lasting()]), shares)
         if most > budget and len(chain) > 1:
-            whole = [one.graph.plan.name for one in held if one.graph.costs is not None and not one.graph.plan.first]
+            whole = [one.graph.plan.name for one in held if one.graph.is_alone]
             raise refusal(
                 f"{call.graph.plan.name} does not fit: {len(chain)} graphs of the step take {most} bytes of a budget of {budget}, with those that are "
                 "held by other graphs of the step" + (f'; {whole[0]} was planned as if it were alone: the option "several" has it planned with the others' if whole else ""),
@@ -294,6 +299,26 @@ class Step:
         if key not in self.settled:
             self.chains.pop(key[:-1], None)
             self.chains[key] = chain
+
+    def together(self) -> tuple[int, float] | None:
+        """The most bytes at once of the calls of which the budget was divided last, by the plans of their graphs, and by how many percent they take longer
+        than without plans. None if a graph is gone."""
+        plans = {one.number: one.plan for one in self.alive()}
+        chain, _, _ = self.latest
+        if not chain or not all(moment.graph in plans for moment in chain):
+            return None
+        most = peak(chain, {moment.graph: Share(plans[moment.graph].peak, plans[moment.graph].held) for moment in chain})
+        seconds, still = (sum(getattr(plans[moment.graph], name) for moment in chain) for name in ("seconds", "seconds_as_it_is"))
+        return most, 100 * (seconds / still - 1) if still else 0.0
+
+    def told(self, graph: Graph) -> str | None:
+        """Of the graph that is planned anew as the last of its step: what the step takes."""
+        chain, budget, waiting = self.latest
+        waiting.discard(graph.number)
+        if waiting or (together := self.together()) is None:
+            return None
+        most, slower = together
+        return f"the step runs {len(chain)} graphs, which together take at most {size(most)} of {size(budget)}; modelled {slower:.1f} % slower"
 
     def is_undivided(self) -> bool:
         """Whether the next step begins with a division."""
@@ -317,9 +342,10 @@ class Step:
         known = moments(chain, [self.lasting()])
         costs = {name: graph.costs or _as_planned(graph.plan) for name, graph in graphs.items()}
         division, budget = divided(known, costs, chain[0].graph.goal, chain[0].graph.budget)
-        for name, share in shares_of(division, budget).items():
-            if not isinstance(costs[name], Fixed):
-                graphs[name].take(share, budget, division.cost(name).seconds)
+        own = {name: share for name, share in shares_of(division, budget).items() if not isinstance(costs[name], Fixed)}
+        self.latest = known, budget, set(own)
+        for name, share in own.items():
+            graphs[name].take(share, budget, division.cost(name).seconds)
 
 
 def _is_divided(chain: Sequence[Call]) -> bool:
