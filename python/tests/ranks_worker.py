@@ -23,7 +23,7 @@ from lmsc import Error
 from lmsc.torch import backend as lmsc_backend
 from lmsc.torch.backend import planning, ranks
 from lmsc.torch.backend.costs import Target
-from lmsc.torch.backend.steps import Step
+from lmsc.torch.backend.steps import Step, step_of
 from torch import Tensor, nn
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
@@ -182,6 +182,25 @@ def ddp(outer: bool, optimize: str, budget: str = "smallest", rows: Callable[[in
             return train(way(wrapped) if outer else wrapped, list(module.parameters()), batches(rows))
 
     return compared(run, budget)
+
+
+def ddp_within() -> Facts:
+    """Several graphs of each process within one budget."""
+
+    def run(way: Way) -> Facts:
+        with torch._dynamo.config.patch(optimize_ddp="ddp_optimizer"):
+            module = net(3)
+            call = way(DistributedDataParallel(module, bucket_cap_mb=0.1))
+            # Each graph runs more rows than it has parameters.
+            return train(call, list(module.parameters()), batches(lambda _: 16))
+
+    as_it_is = run(Way("1GiB"))["peak"]
+    want, way = run(Way(None)), Way(f"{as_it_is * 6 // 10}B")
+    found = run(way)
+    same = want["losses"] == found["losses"] and all(map(torch.equal, want["values"], found["values"]))
+    most, _ = step_of(way.options).together()
+    facts = {"same": same, "plans": len(way.plans), "planned": [most], "measured": found["peak"]}
+    return {**facts, "budget": way.plans[0].budget, "as_it_is": as_it_is}
 
 
 def joined() -> Facts:
@@ -526,6 +545,7 @@ def killed(when: str, rank: int) -> Facts:
 
 CASES: dict[str, Callable[[], Facts]] = {
     "ddp": lambda: ddp(True, "ddp_optimizer"),
+    "ddp_within": ddp_within,
     "ddp_inside": lambda: ddp(False, "ddp_optimizer"),
     "ddp_one_graph": lambda: ddp(True, "no_optimization"),
     "no_sync": no_sync,

@@ -39,6 +39,9 @@ __all__ = ["Plan", "Plans", "Unsound", "backend", "plan", "plans"]
 _PLANS: dict[int, tuple[weakref.ref[Plan], WeakIdKeyDictionary]] = {}
 _graphs = itertools.count()
 
+#: The function of Dynamo that compiles a frame.
+_COMPILE = torch._dynamo.convert_frame._compile.__code__
+
 
 def backend(graph: fx.GraphModule, inputs: Sequence[Any], *, options: dict[str, Any] | None = None) -> Callable[..., Any]:
     """The compiled graph; a backend for `torch.compile`.
@@ -275,18 +278,25 @@ def _is_of_several(graph: fx.GraphModule, inputs: Sequence[Any]) -> bool:
     a module that is called now has further parameters."""
     reason = getattr(graph, "compile_subgraph_reason", None)
     recorded = any(isinstance(value, torch.Tensor) and not value.is_leaf for value in inputs)
-    own = set(map(id, inputs))
-    further = any(id(parameter) not in own for module in _running_modules() for parameter in module.parameters())
+    running, called = _running_modules()
+    own = {id(value) for value in (*inputs, *(parameter for module in called for parameter in module.parameters()))}
+    further = any(id(parameter) not in own for module in running for parameter in module.parameters())
     return reason is not None and reason.graph_break or recorded or further
 
 
-def _running_modules() -> Iterator[torch.nn.Module]:
-    """The modules that are called now."""
+def _running_modules() -> tuple[list[torch.nn.Module], list[torch.nn.Module]]:
+    """The modules that are called now, and of these the one whose code Dynamo compiles."""
+    found: list[torch.nn.Module] = []
+    call = torch.nn.Module._call_impl.__code__
+    is_compiled = False  # The call itself, so its module is not called yet.
     frame = sys._getframe()
     while frame is not None:
-        if frame.f_code is torch.nn.Module._call_impl.__code__:
-            yield frame.f_locals["self"]
+        if frame.f_code is _COMPILE:
+            is_compiled = frame.f_locals["code"] is call
+        if frame.f_code is call:
+            found.append(frame.f_locals["self"])
         frame = frame.f_back
+    return found, found[: not is_compiled]
 
 
 def _is_of_a_module(node: fx.Node) -> bool:

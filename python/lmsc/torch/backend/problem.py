@@ -473,7 +473,9 @@ class Problem:
             return kinds.setdefault(str(op.node.target) if op.kind in ("run", "wait") else f"the moment `{op.kind}`", len(kinds))
 
         def workspace(op: Op) -> int:
-            return op.workspace + (self.spare if op.kind == "between" else 0)
+            # Until the gradients arrive: else operators would run again before that, in the forward pass.
+            arriving = sum(self.bytes[s] for s in op.makes)
+            return op.workspace + (max(self.spare - arriving, 0) if op.kind in ("between", "gradients") else 0)
 
         ops = [[kind(op), op.phase, op.seconds * 1e6, workspace(op), at(op.reads), at(op.makes), int(op.again)] for op in self.ops]
         link = self.target.link

@@ -199,7 +199,7 @@ def divided(chain: Sequence[Moment], costs: Mapping[int, Costs | Fixed], goal: s
                 budget = middle
         budget = enough
     if not division.fit(budget):
-        reason = f"the {len(chain)} graphs of the step take {least} bytes at their smallest plans, of a budget of {budget}"
+        reason = f"the graphs of the step take {least} bytes at their smallest plans, of a budget of {budget}: {len(chain)} that run"
         raise refusal(reason, least, budget, least)
     return division, budget
 
