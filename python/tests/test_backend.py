@@ -373,7 +373,7 @@ def test_first_runs_that_nobody_reads_come_at_their_first_use(slow: str, monkeyp
 def test_plans_are_a_table_a_picture_and_a_page(tmp_path: Path) -> None:
     found = lmsc.torch.plan(MODELS["graph_break"]().module, MODELS["graph_break"]().batch(0), "smallest")
     head, *rows = str(found).splitlines()
-    assert head.split() == "graph operators as it is budget planned resident leave run again slower".split()
+    assert head.split() == "graph operators as it is budget beside planned resident leave run again slower".split()
     assert len(rows) == len(found) > 1 and len({len(row) for row in (head, *rows)}) == 1
     assert all(plan.name in row and planning.size(plan.peak) in row for plan, row in zip(found, rows, strict=True))
     found.save(tmp_path / "plans.html")

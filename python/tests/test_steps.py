@@ -269,17 +269,19 @@ def test_calls_without_a_backward_pass_hold_nothing() -> None:
 
 
 class Line(Costs):
-    """A graph that gives a byte of its peak, or of what it holds, for a second."""
+    """A graph that gives a byte of its peak, or of what it holds, for some seconds; each can become half of what it is."""
 
     def __init__(self, bytes_: int, held: int, seconds: float = 1.0):
-        self.most, self.rate = Share(bytes_, held), seconds
+        self.whole, self.least, self.rate = Share(bytes_, held), Share(bytes_ // 2, held // 2), seconds
 
-    as_it_is = property(lambda self: self.of(self.levels, self.levels))
-    smallest = property(lambda self: self.of(0, 0))
+    as_it_is = property(lambda self: Cost(self.whole, 100.0))
+    smallest = property(lambda self: self.within(self.least))
 
-    def of(self, bytes_level: int, held_level: int) -> Cost:
-        less = [(self.levels - level) * most // (2 * self.levels) for level, most in ((bytes_level, self.most.bytes), (held_level, self.most.held))]
-        return Cost(Share(self.most.bytes - less[0], self.most.held - less[1]), 100 + self.rate * max(less))
+    def within(self, share: Share) -> Cost | None:
+        less = [max(whole - given, 0) for whole, given in ((self.whole.bytes, share.bytes), (self.whole.held, share.held))]
+        return Cost(Share(self.whole.bytes - less[0], self.whole.held - less[1]), 100 + self.rate * max(less))
+
+    choices = property(lambda self: [self.as_it_is, self.within(Share(self.whole.bytes, self.least.held)), self.smallest])
 
 
 def test_a_moment_is_what_all_hold_then() -> None:
@@ -300,9 +302,10 @@ def test_a_division_takes_where_a_second_buys_most() -> None:
     costs = {0: Line(100, 80, 10.0), 1: Line(100, 80, 1.0)}
     division, budget = divided(chain, costs, "170B", lambda whole: 170)
     assert budget == 170 and division.peak() <= 170
-    assert division.levels[0][1] == Costs.levels  # The second is cheaper.
+    assert division.chosen[1].seconds > division.chosen[0].seconds == 100  # The second gives for less.
+    assert division.chosen[1].share.bytes == 90  # Just what is needed.
     shares = shares_of(division, budget)
-    assert peak(chain, shares) <= 170 and all(shares[g].bytes >= division.cost(g).share.bytes for g in costs)
+    assert peak(chain, shares) <= 170 and all(shares[g].bytes >= division.chosen[g].share.bytes for g in costs)
     smallest, least = divided(chain, costs, "smallest", lambda whole: 0)
     assert smallest.peak() == least == 50 + 40
     with pytest.raises(lmsc.Refusal) as caught:

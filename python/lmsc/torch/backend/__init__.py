@@ -285,18 +285,17 @@ def _is_of_several(graph: fx.GraphModule, inputs: Sequence[Any]) -> bool:
 
 
 def _running_modules() -> tuple[list[torch.nn.Module], list[torch.nn.Module]]:
-    """The modules that are called now, and of these the one whose code Dynamo compiles."""
+    """The modules that are called now, and of these the one whose forward pass Dynamo compiles, if it is not compiled with its call."""
     found: list[torch.nn.Module] = []
-    call = torch.nn.Module._call_impl.__code__
-    is_compiled = False  # The call itself, so its module is not called yet.
+    compiled_code = None
     frame = sys._getframe()
     while frame is not None:
         if frame.f_code is _COMPILE:
-            is_compiled = frame.f_locals["code"] is call
-        if frame.f_code is call:
+            compiled_code = frame.f_locals["code"]
+        if frame.f_code is torch.nn.Module._call_impl.__code__:
             found.append(frame.f_locals["self"])
         frame = frame.f_back
-    return found, found[: not is_compiled]
+    return found, [module for module in found[:1] if getattr(module.forward, "__code__", None) is compiled_code]
 
 
 def _is_of_a_module(node: fx.Node) -> bool:
@@ -332,8 +331,8 @@ def plan(model: torch.nn.Module, example: Any, budget: str | int, **options: Any
     """The plans that `torch.compile(model, backend="lmsc", options={"budget": budget, …})` would make, one for each graph of the model: a list that
     prints as a table, and that a notebook, or the page of its `save`, shows as pictures.
 
-    `example` is a batch: the arguments of the model. The model is traced and runs forward once within the budget, twice if it is several graphs; its buffers and the generators
-    of random numbers are then as before.
+    `example` is a batch: the arguments of the model. The model is traced and runs forward once within the budget, twice if it is several graphs; its
+    buffers and the generators of random numbers are then as before.
 
     Raises:
         Refusal: A graph has no plan within the budget; `smallest_budget` has one.

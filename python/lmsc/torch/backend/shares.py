@@ -7,6 +7,7 @@ workspace at the end of the forward pass: there the plan must leave as many byte
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -35,22 +36,20 @@ class Cost:
 
 
 class Fixed:
-    """The costs of a graph that keeps its plan."""
-
-    levels = 0
+    """The cost of a graph that keeps its plan."""
 
     def __init__(self, cost: Cost):
-        self.as_it_is = cost
+        self.as_it_is = self.smallest = cost
+        self.choices = [cost]
 
-    def of(self, _bytes_level: int, _held_level: int) -> Cost | None:
-        return self.as_it_is
+    def within(self, _share: Share) -> Cost | None:
+        return None
 
 
 class Costs:
     """The costs of a graph within shares between its smallest (level 0) and the graph as it is (level `levels`), for each of the two limits."""
 
-    #: The shares are quarters: half as many left a step of two halves 3 % slower in the tests, twice as many take four times the plans.
-    levels = 4
+    levels = 2
 
     def __init__(self, problem: Problem, ask: Callable[[str, int], dict[str, Any]]):
         """`ask(budget, spare)`: the library's answer to the problem, whose plan leaves `spare` bytes of its peak free between the passes."""
@@ -75,16 +74,29 @@ class Costs:
     def _least(self) -> dict[str, Any]:
         return self._asked("smallest", 0)
 
+    @functools.cached_property
+    def choices(self) -> list[Cost]:
+        """The costs that no other beats, the least time first."""
+        levels = itertools.product(range(self.levels + 1), repeat=2)
+        found = sorted(filter(None, itertools.starmap(self.of, levels)), key=lambda cost: (cost.seconds, cost.share.bytes, cost.share.held))
+        best: list[Cost] = []
+        for cost in found:
+            if not any(one.share.bytes <= cost.share.bytes and one.share.held <= cost.share.held for one in best):
+                best.append(cost)
+        return best
+
     def of(self, bytes_level: int, held_level: int) -> Cost | None:
         """The cost at these levels; None if there is no plan."""
-        if bytes_level == held_level == self.levels:
-            return self.as_it_is
         if bytes_level == held_level == 0:
             return self.smallest
         least = self.smallest.share
-        share = Share(*(a + level * max(b - a, 0) // self.levels for a, b, level in (
-            (least.bytes, self.whole.bytes, bytes_level), (least.held, self.whole.held, held_level)
-        )))  # fmt: skip
+        limits = (least.bytes, self.whole.bytes, bytes_level), (least.held, self.whole.held, held_level)
+        return self.within(Share(*(a + level * max(b - a, 0) // self.levels for a, b, level in limits)))
+
+    def within(self, share: Share) -> Cost | None:
+        """The cost of a plan within the share; None if there is none."""
+        if share.bytes >= self.whole.bytes and share.held >= self.whole.held:
+            return self.as_it_is
         if share not in self.found:
             try:
                 self.found[share] = self._cost(f"{share.bytes}B", spare(share, self.resident))

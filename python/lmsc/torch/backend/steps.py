@@ -112,67 +112,87 @@ def peak(chain: Sequence[Moment], shares: Mapping[int, Share]) -> int:
 
 
 class Division:
-    """The levels of the graphs' costs, which a step changes one graph at a time."""
+    """The choice of a share for each graph of the calls."""
 
     def __init__(self, chain: Sequence[Moment], costs: Mapping[int, Costs | Fixed]):
         self.chain, self.costs = chain, costs
         self.runs = Counter(moment.graph for moment in chain)
-        self.levels = {graph: (costs[graph].levels,) * 2 for graph in self.runs}
-
-    def cost(self, graph: int) -> Cost:
-        found = self.costs[graph].of(*self.levels[graph])
-        assert found is not None
-        return found
+        self.chosen = {graph: costs[graph].as_it_is for graph in self.runs}
 
     def shares(self) -> dict[int, Share]:
-        return {graph: self.cost(graph).share for graph in self.runs}
+        return {graph: cost.share for graph, cost in self.chosen.items()}
 
     def seconds(self) -> float:
-        return sum(count * self.cost(graph).seconds for graph, count in self.runs.items())
+        return sum(count * self.chosen[graph].seconds for graph, count in self.runs.items())
 
     def peak(self) -> int:
         return peak(self.chain, self.shares())
 
-    def excess(self, budget: int, changed: int | None = None, cost: Cost | None = None) -> int:
-        """The bytes above the budget, of all moments; with another cost of a graph."""
-        shares = self.shares() | ({} if changed is None or cost is None else {changed: cost.share})
-        return sum(max(bytes_ - budget, 0) for bytes_ in peaks(self.chain, shares))
-
     def fit(self, budget: int) -> bool:
-        """Takes from the graphs, where a second buys most bytes, until no moment exceeds the budget; then gives back what nobody needs. Whether the
-        graphs fit at all."""
-        while (excess := self.excess(budget)) > 0:
-            moves = [
-                (gain / max(self.runs[graph] * (cost.seconds - self.cost(graph).seconds), 1e-9), graph, levels)
-                for graph, levels, cost in self._moves(-1)
-                if (gain := excess - self.excess(budget, graph, cost)) > 0
-            ]
-            if not moves:
-                break
-            self._take_best(moves)
-        if excess > 0:
-            self.levels = dict.fromkeys(self.levels, (0, 0))
-            if self.excess(budget):
-                return False
-        while moves := [
-            (saved, graph, levels)
-            for graph, levels, cost in self._moves(1)
-            if (saved := self.runs[graph] * (self.cost(graph).seconds - cost.seconds)) > 0 and not self.excess(budget, graph, cost)
-        ]:
-            self._take_best(moves)
+        """Chooses shares with which no moment exceeds the budget: from the smallest, each two graphs take their best ones, until no two have better. Then one
+        graph takes a quicker choice, and another gives just what that needs. Whether there are any."""
+        self.chosen = {graph: self.costs[graph].smallest for graph in self.runs}
+        if self.peak() > budget:
+            return False
+        pairs = list(itertools.combinations(self.runs, 2)) or [(graph, graph) for graph in self.runs]
+        while any([self._improve(first, second, budget) for first, second in pairs]):
+            pass
+        while any([self._trade(giving, taking, budget) for giving, taking in itertools.permutations(self.runs, 2)]):
+            pass
         return True
 
-    def _take_best(self, moves: Sequence[tuple[float, int, tuple[int, int]]]) -> None:
-        _, graph, levels = max(moves, key=lambda move: move[0])
-        self.levels[graph] = levels
+    def _improve(self, first: int, second: int, budget: int) -> bool:
+        """Takes the best choice for two graphs; whether that is better."""
 
-    def _moves(self, by: int) -> Iterable[tuple[int, tuple[int, int], Cost]]:
-        """The changes of one graph's levels by a step, in the order of the graphs."""
-        for graph, (a, b) in self.levels.items():
-            for levels in ((a + by, b), (a, b + by), (a + by, b + by)):
-                inside = all(0 <= level <= self.costs[graph].levels for level in levels)
-                if inside and (cost := self.costs[graph].of(*levels)) is not None:
-                    yield graph, levels, cost
+        def seconds(pair: tuple[Cost, ...]) -> float:
+            return sum(self.runs[graph] * cost.seconds for graph, cost in zip(graphs, pair, strict=True))
+
+        graphs = (first,) if first == second else (first, second)
+        now = seconds(tuple(self.chosen[graph] for graph in graphs))
+        pairs = itertools.product(*(self.costs[graph].choices for graph in graphs))
+        for pair in sorted((pair for pair in pairs if seconds(pair) < now), key=seconds):
+            trial = self.shares() | {graph: cost.share for graph, cost in zip(graphs, pair, strict=True)}
+            if peak(self.chain, trial) <= budget:
+                self.chosen |= zip(graphs, pair, strict=True)
+                return True
+        return False
+
+    def _trade(self, giving: int, taking: int, budget: int) -> bool:
+        """Has a graph take its next quicker choice, and another what that leaves; whether that is better."""
+        quicker = [cost for cost in self.costs[taking].choices if cost.seconds < self.chosen[taking].seconds]
+        if not quicker:
+            return False
+        trial = self.shares() | {taking: quicker[-1].share, giving: self.costs[giving].smallest.share}
+        if peak(self.chain, trial) > budget:
+            return False
+        cost = self.costs[giving].within(room(self.chain, trial, budget, giving))
+        if cost is None:
+            return False
+        now, then = (self.runs[giving] * a.seconds + self.runs[taking] * b.seconds for a, b in (
+            (self.chosen[giving], self.chosen[taking]), (cost, quicker[-1])
+        ))  # fmt: skip
+        if then < now:
+            self.chosen |= {giving: cost, taking: quicker[-1]}
+        return then < now
+
+
+def room(chain: Sequence[Moment], shares: Mapping[int, Share], budget: int, graph: int) -> Share:
+    """The most that the graph may take while the others keep their shares, which leave it at least its own."""
+    before = 0
+    free: list[int] = []
+    for moment, bytes_ in zip(chain, peaks(chain, shares), strict=True):
+        if before and moment.graph != graph:
+            free.append((budget - bytes_) // before)
+        before += moment.graph == graph
+    runs = before
+    own = [bytes_ for moment, bytes_ in zip(chain, peaks(chain, shares), strict=True) if moment.graph == graph]
+    # Of a graph that runs several times, half of what its own moments leave goes to what it holds.
+    if runs > 1:
+        free.append((budget - max(own)) // (2 * (runs - 1)))
+    held = shares[graph].held + min(free, default=budget)
+    with_held = dict(shares) | {graph: Share(shares[graph].bytes, held if free else shares[graph].held)}
+    most = max(bytes_ for moment, bytes_ in zip(chain, peaks(chain, with_held), strict=True) if moment.graph == graph)
+    return Share(shares[graph].bytes + budget - most, held)
 
 
 def divided(chain: Sequence[Moment], costs: Mapping[int, Costs | Fixed], goal: str, budget_of: Callable[[int], int]) -> tuple[Division, int]:
@@ -182,7 +202,7 @@ def divided(chain: Sequence[Moment], costs: Mapping[int, Costs | Fixed], goal: s
         Refusal: The graphs take more at their smallest.
     """
     division = Division(chain, costs)
-    least = peak(chain, {graph: costs[graph].of(0, 0).share for graph in division.runs})
+    least = peak(chain, {graph: costs[graph].smallest.share for graph in division.runs})
     whole, still = division.peak(), division.seconds()
     budget = budget_of(whole)
     if goal == "smallest":
@@ -207,21 +227,9 @@ def divided(chain: Sequence[Moment], costs: Mapping[int, Costs | Fixed], goal: s
 def shares_of(division: Division, budget: int) -> dict[int, Share]:
     """The shares of the graphs: what the budget leaves free goes to those that take time, the first first."""
     shares = division.shares()
-    for graph in division.runs:
-        costs = division.costs[graph]
-        if division.cost(graph).seconds <= costs.as_it_is.seconds or isinstance(costs, Fixed):
-            continue
-        before = Counter[int]()
-        free = [costs.as_it_is.share.held]
-        for moment, bytes_ in zip(division.chain, peaks(division.chain, shares), strict=True):
-            if before[graph]:
-                free.append((budget - bytes_) // before[graph])
-            before[moment.graph] += 1
-        held = max(shares[graph].held, min(costs.as_it_is.share.held, shares[graph].held + min(free)))
-        shares[graph] = Share(shares[graph].bytes, held)
-        bytes_ = zip(division.chain, peaks(division.chain, shares), strict=True)
-        free_now = min(budget - most for moment, most in bytes_ if moment.graph == graph)
-        shares[graph] = Share(shares[graph].bytes + free_now, held)
+    for graph, costs in division.costs.items():
+        if division.chosen[graph].seconds > costs.as_it_is.seconds and not isinstance(costs, Fixed):
+            shares[graph] = room(division.chain, shares, budget, graph)
     return shares
 
 
@@ -345,7 +353,7 @@ class Step:
         own = {name: share for name, share in shares_of(division, budget).items() if not isinstance(costs[name], Fixed)}
         self.latest = known, budget, set(own)
         for name, share in own.items():
-            graphs[name].take(share, budget, division.cost(name).seconds)
+            graphs[name].take(share, budget, division.chosen[name].seconds)
 
 
 def _is_divided(chain: Sequence[Call]) -> bool:
