@@ -303,9 +303,9 @@ def test_a_division_takes_where_a_second_buys_most() -> None:
     division, budget = divided(chain, costs, "170B", lambda whole: 170)
     assert budget == 170 and division.peak() <= 170
     assert division.chosen[1].seconds > division.chosen[0].seconds == 100  # The second gives for less.
-    assert division.chosen[1].share.bytes == 90  # Just what is needed.
     shares = shares_of(division, budget)
-    assert peak(chain, shares) <= 170 and all(shares[g].bytes >= division.chosen[g].share.bytes for g in costs)
+    assert peak(chain, shares) == 170 and shares[1].bytes == 90  # What is left over.
+    assert all(shares[g].bytes >= division.chosen[g].share.bytes for g in costs)
     smallest, least = divided(chain, costs, "smallest", lambda whole: 0)
     assert smallest.peak() == least == 50 + 40
     with pytest.raises(lmsc.Refusal) as caught:
