@@ -304,7 +304,7 @@ def test_a_division_takes_where_a_second_buys_most() -> None:
     assert budget == 170 and division.peak() <= 170
     assert division.chosen[1].seconds > division.chosen[0].seconds == 100  # The second gives for less.
     shares = shares_of(division, budget)
-    assert peak(chain, shares) == 170 and shares[1].bytes == 90  # What is left over.
+    assert peak(chain, shares) == 170 and shares[1].bytes == 90 and division.seconds() == 210  # What is left over counts.
     assert all(shares[g].bytes >= division.chosen[g].share.bytes for g in costs)
     smallest, least = divided(chain, costs, "smallest", lambda whole: 0)
     assert smallest.peak() == least == 50 + 40

@@ -130,7 +130,7 @@ class Division:
 
     def fit(self, budget: int) -> bool:
         """Chooses shares with which no moment exceeds the budget: from the smallest, each two graphs take their best ones, until no two have better. Then one
-        graph takes a quicker choice, and another gives just what that needs. Whether there are any."""
+        graph takes a quicker choice, and another gives just what that needs; what is left over goes to the first that gets quicker. Whether there are any."""
         self.chosen = {graph: self.costs[graph].smallest for graph in self.runs}
         if self.peak() > budget:
             return False
@@ -139,6 +139,10 @@ class Division:
             pass
         while any([self._trade(giving, taking, budget) for giving, taking in itertools.permutations(self.runs, 2)]):
             pass
+        for graph, costs in self.costs.items():
+            cost = costs.within(room(self.chain, self.shares(), budget, graph))
+            if cost is not None and cost.seconds < self.chosen[graph].seconds:
+                self.chosen[graph] = cost
         return True
 
     def _improve(self, first: int, second: int, budget: int) -> bool:
