@@ -186,6 +186,13 @@ def test_a_step_that_does_not_fit_is_refused(logged: list[str]) -> None:
     with pytest.raises(lmsc.Refusal, match="held by other graphs of the step") as caught:
         train(model, whole(lmsc_backend.backend, budget="900KiB"))
     assert caught.value.smallest_budget > caught.value.budget == 900 << 10
+    # A share of the step's peak is known with its second step, and refused with each further one.
+    run = whole(lmsc_backend.backend, budget="0.2x")(model.module)
+    run(*model.batch(0)).backward()
+    for _ in range(2):
+        with pytest.raises(lmsc.Refusal, match="2 that run") as caught:
+            run(*model.batch(0))
+        assert caught.value.smallest_budget > caught.value.budget
 
 
 def test_graphs_that_a_loop_calls_one_after_another_need_to_be_announced() -> None:

@@ -337,17 +337,16 @@ class Step:
         return any(map(_is_divided, self.chains.values()))
 
     def _divide(self) -> None:
-        chains, self.chains = self.chains, {}
         alive = {graph.number: graph for graph in self.alive()}
-        for key, chain in chains.items():
-            if not all(graph in alive for graph in key):
-                continue
-            graphs = {graph: alive[graph] for graph in key}
-            if _is_divided(chain):
-                self._divide_chain(chain, graphs)
-            for graph in graphs.values():
-                graph.costs = None
-            self.settled |= {key[: count + 1] for count in range(len(key))}
+        for key, chain in list(self.chains.items()):
+            graphs = {graph: alive[graph] for graph in key if graph in alive}
+            if len(graphs) == len(set(key)):
+                if _is_divided(chain):
+                    self._divide_chain(chain, graphs)
+                for graph in graphs.values():
+                    graph.costs = None
+                self.settled |= {key[: count + 1] for count in range(len(key))}
+            del self.chains[key]  # Not of a step that is refused: it is so with each call.
 
     def _divide_chain(self, chain: list[Call], graphs: dict[int, Any]) -> None:
         """Gives each graph of the calls its share."""
