@@ -79,7 +79,7 @@ class Costs:
     def choices(self) -> list[Cost]:
         """The costs that no other beats, the least time first."""
         levels = itertools.product(range(self.levels + 1), repeat=2)
-        found = sorted(filter(None, itertools.starmap(self.of, levels)), key=lambda cost: (cost.seconds, cost.share.bytes, cost.share.held))
+        found = sorted(filter(None, (self.smallest, *itertools.starmap(self.of, levels))), key=lambda cost: (cost.seconds, cost.share.bytes, cost.share.held))
         best: list[Cost] = []
         for cost in found:
             if not any(one.share.bytes <= cost.share.bytes and one.share.held <= cost.share.held for one in best):
@@ -88,10 +88,7 @@ class Costs:
 
     def of(self, bytes_level: int, held_level: int) -> Cost | None:
         """The cost at these levels; None if there is no plan."""
-        if bytes_level == held_level == 0:
-            return self.smallest
-        least = self.smallest.share
-        limits = (least.bytes, self.whole.bytes, bytes_level), (least.held, self.whole.held, held_level)
+        limits = (self._least["peak_bytes"], self.whole.bytes, bytes_level), (self.smallest.share.held, self.whole.held, held_level)
         return self.within(Share(*(a + level * max(b - a, 0) // self.levels for a, b, level in limits)))
 
     def within(self, share: Share) -> Cost | None:

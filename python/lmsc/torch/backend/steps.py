@@ -131,8 +131,7 @@ class Division:
     def fit(self, budget: int) -> bool:
         """Chooses shares with which no moment exceeds the budget: from the smallest, each two graphs take their best ones, until no two have better. Then one
         graph takes a quicker choice, and another gives just what that needs; what is left over goes to the first that gets quicker. Whether there are any."""
-        self.chosen = {graph: self.costs[graph].smallest for graph in self.runs}
-        if self.peak() > budget:
+        if self.shrink() > budget:
             return False
         pairs = list(itertools.combinations(self.runs, 2)) or [(graph, graph) for graph in self.runs]
         while any([self._improve(first, second, budget) for first, second in pairs]):
@@ -144,6 +143,16 @@ class Division:
             if cost is not None and cost.seconds < self.chosen[graph].seconds:
                 self.chosen[graph] = cost
         return True
+
+    def shrink(self) -> int:
+        """Chooses the smallest shares, and returns their peak: of graphs that hold as little as they can, each takes what makes the peak smallest."""
+        self.chosen = {graph: self.costs[graph].smallest for graph in self.runs}
+        least = self.peak()
+        for graph, costs in self.costs.items():
+            for cost in costs.choices:
+                if (bytes_ := peak(self.chain, self.shares() | {graph: cost.share})) < least:
+                    self.chosen[graph], least = cost, bytes_
+        return least
 
     def _improve(self, first: int, second: int, budget: int) -> bool:
         """Takes the best choice for two graphs; whether that is better."""
@@ -206,8 +215,8 @@ def divided(chain: Sequence[Moment], costs: Mapping[int, Costs | Fixed], goal: s
         Refusal: The graphs take more at their smallest.
     """
     division = Division(chain, costs)
-    least = peak(chain, {graph: costs[graph].smallest.share for graph in division.runs})
     whole, still = division.peak(), division.seconds()
+    least = Division(chain, costs).shrink()
     budget = budget_of(whole)
     if goal == "smallest":
         budget = least
