@@ -23,7 +23,7 @@ from lmsc import Error
 from lmsc.torch import backend as lmsc_backend
 from lmsc.torch.backend import planning, ranks
 from lmsc.torch.backend.costs import Target
-from lmsc.torch.backend.steps import Step
+from lmsc.torch.backend.steps import Step, step_of
 from torch import Tensor, nn
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
@@ -103,7 +103,7 @@ class Way:
     def __init__(self, budget: str | None, **options: Any) -> None:
         torch._dynamo.reset()
         self.options = {"budget": budget, "target": str(FOLDER / "slow.toml"), "wait": 15, **options}
-        self.budget, self.plans = budget, []
+        self.budget, self.found = budget, []
 
     def __call__(self, module: nn.Module, **how: Any) -> Any:
         return torch.compile(module, backend=self.backend, **how)
@@ -112,8 +112,12 @@ class Way:
         if self.budget is None:
             return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
         run = lmsc_backend.backend(graph, inputs, options=self.options)
-        self.plans += getattr(run, "_lmsc_plans", ())
+        self.found.append(getattr(run, "_lmsc_plans", []))
         return run
+
+    @property
+    def plans(self) -> list[Any]:
+        return [plan for plans in self.found for plan in plans]
 
 
 def train(call: Any, parameters: list[Any], data: list[tuple[Tensor, Tensor]], before: Callable[[int], Any] | None = None) -> Facts:
@@ -178,6 +182,25 @@ def ddp(outer: bool, optimize: str, budget: str = "smallest", rows: Callable[[in
             return train(way(wrapped) if outer else wrapped, list(module.parameters()), batches(rows))
 
     return compared(run, budget)
+
+
+def ddp_within() -> Facts:
+    """Several graphs of each process within one budget."""
+
+    def run(way: Way) -> Facts:
+        with torch._dynamo.config.patch(optimize_ddp="ddp_optimizer"):
+            module = net(3)
+            call = way(DistributedDataParallel(module, bucket_cap_mb=0.1))
+            # Each graph runs more rows than it has parameters.
+            return train(call, list(module.parameters()), batches(lambda _: 16))
+
+    as_it_is = run(Way("1GiB"))["peak"]
+    want, way = run(Way(None)), Way(f"{as_it_is * 6 // 10}B")
+    found = run(way)
+    same = want["losses"] == found["losses"] and all(map(torch.equal, want["values"], found["values"]))
+    most, _ = step_of(way.options).together()
+    facts = {"same": same, "plans": len(way.plans), "planned": [most], "measured": found["peak"]}
+    return {**facts, "budget": way.plans[0].budget, "as_it_is": as_it_is}
 
 
 def joined() -> Facts:
@@ -404,7 +427,7 @@ def pipeline(kind: Any, each: int = 1) -> Facts:
             found += [loss.item() for loss in losses]
         return {"losses": found, "values": local(parameters), "peak": 0}
 
-    return compared(run, "0.9x")
+    return compared(run, "smallest")
 
 
 def checkpoint(what: str) -> Facts:
@@ -478,7 +501,7 @@ def other_bytes_before() -> Facts:
         return ask(problem, options, name, earlier, **rest)
 
     planning._ask = asked
-    Step.held_before = lambda *_: 1000 * (RANK + 1)
+    Step.beside = lambda *_: 1000 * (RANK + 1)
     named = Target.named
     Target.named = lambda name: dataclasses.replace(named(name), facts=named(name).facts | {"host_bytes": (9 - RANK) << 30})
     way = Way("4MiB")
@@ -522,6 +545,7 @@ def killed(when: str, rank: int) -> Facts:
 
 CASES: dict[str, Callable[[], Facts]] = {
     "ddp": lambda: ddp(True, "ddp_optimizer"),
+    "ddp_within": ddp_within,
     "ddp_inside": lambda: ddp(False, "ddp_optimizer"),
     "ddp_one_graph": lambda: ddp(True, "no_optimization"),
     "no_sync": no_sync,

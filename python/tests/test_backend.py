@@ -148,81 +148,6 @@ def test_each_size_has_a_plan_of_its_own(made: list[Any]) -> None:
     assert made[0].peak < made[1].peak < made[2].peak
 
 
-# A step of several graphs.
-
-
-def within(budget: str | int) -> tuple[int, list[str]]:
-    """The measured peak of a step of three graphs, and the lines that were logged."""
-    logged: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: logged.append(record.getMessage())
-    log = logging.getLogger("lmsc.torch")
-    level = log.level
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
-    model = MODELS["graph_break"]()
-    try:
-        with Meter() as meter:
-            return train(model, compiled(model, lmsc_backend.backend, budget=budget), meter)[2], logged
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(level)
-
-
-def test_the_bytes_of_several_graphs_are_told_together() -> None:
-    measured, logged = within("1x")
-    told = [line for line in logged if "of its step" in line]
-    assert len(logged) == 5 and len(told) == 2  # The loss is behind the break.
-    together = float(re.search(r"at most ([\d.]+) KiB", told[-1])[1]) * 1024
-    assert 0.9 * together <= measured <= together
-
-
-def test_a_later_graph_gets_what_earlier_graphs_leave_of_the_budget() -> None:
-    budget = 390 << 10
-    measured, logged = within(budget)
-    assert measured <= budget
-    assert "that earlier graphs of the step hold" in logged[1]
-
-
-def test_several_graphs_that_do_not_fit_together_are_refused() -> None:
-    with pytest.raises(lmsc.Refusal, match="held by earlier graphs of the step") as caught:
-        within("300KiB")
-    assert caught.value.smallest_budget > caught.value.budget == 300 << 10
-    smallest, logged = within("smallest")
-    assert "at most" in logged[-1] and smallest < 300 << 10
-
-
-def test_graphs_that_share_parameters_count_them_once() -> None:
-    class Twice(Layers):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            x = nn.functional.gelu(self.layers[0](x))
-            torch._dynamo.graph_break()
-            return nn.functional.gelu(self.layers[0](x))
-
-    options = {"budget": "1x"}
-    run = torch.compile(Twice(), backend=lmsc_backend.backend, options=options)
-    run(rows(0)).square().mean().backward()
-    step = steps.step_of(options)
-    first, second = step._alive().values()
-    assert first.lasting.keys() == second.lasting.keys() and len(first.lasting) == 2
-    assert step.peak() == max(first.peak + second.gradients, second.peak + first.held)
-
-
-def test_the_graphs_of_a_step_that_take_too_much_before_the_others_were_known_are_refused() -> None:
-    step, plans = steps.Step(None), [lmsc_backend.Plan("", 0, 0, 0, 0, 0, (), {}, 0, 0.0, 0.0, "host") for _ in range(2)]
-    step.add(0, plans[0], steps.Share("graph 0/0", 90, 120, 40, 10, {1: 20}))
-    step.add(1, plans[1], steps.Share("graph 1/0", 40, 40, 10, 15, {1: 20, 2: 5}))
-    assert step.held_before(1, {1: 20, 2: 5}) == 40
-    assert step.peak() == 90 + 5 + 15
-    step.check(110)
-    with pytest.raises(lmsc.Refusal, match="2 graphs") as caught:
-        step.check(109)
-    assert (caught.value.needed, caught.value.smallest_budget) == (110, 140)
-    # Another size of a frame is another graph, and not one more of the step.
-    step.add(1, plans[1], steps.Share("graph 1/1", 50, 50, 20, 15, {1: 20, 2: 5}))
-    assert step.graphs() == 2 and step.peak() == 110
-
-
 def test_a_backward_pass_that_runs_twice_adds_its_gradients() -> None:
     model = Layers()
     run = torch.compile(model, backend=lmsc_backend.backend, options={"budget": "1x"})
@@ -448,7 +373,7 @@ def test_first_runs_that_nobody_reads_come_at_their_first_use(slow: str, monkeyp
 def test_plans_are_a_table_a_picture_and_a_page(tmp_path: Path) -> None:
     found = lmsc.torch.plan(MODELS["graph_break"]().module, MODELS["graph_break"]().batch(0), "smallest")
     head, *rows = str(found).splitlines()
-    assert head.split() == "graph operators as it is budget planned resident leave run again slower".split()
+    assert head.split() == "graph operators as it is budget beside planned resident leave run again slower".split()
     assert len(rows) == len(found) > 1 and len({len(row) for row in (head, *rows)}) == 1
     assert all(plan.name in row and planning.size(plan.peak) in row for plan, row in zip(found, rows, strict=True))
     found.save(tmp_path / "plans.html")

@@ -26,6 +26,7 @@ from .costs import Target, bytes_of, tensors
 from .late import later
 from .measured import MeasuredTarget
 from .problem import Problem, device_of, drop_unread_arguments
+from .shares import Costs, Share, spare
 from .waits import later_waits
 from .write import Ends, Writer
 
@@ -53,6 +54,8 @@ class Options:
     optimizer: tuple[torch.optim.Optimizer, ...] = ()
     #: Of a graph with collectives, how many seconds a process waits for the others to compile it, too.
     wait: float = 20
+    #: Whether the step has further graphs, although nothing tells it when the first is compiled.
+    several: bool = False
 
     @classmethod
     def of(cls, given: dict[str, Any] | None) -> Options:
@@ -71,6 +74,8 @@ class Options:
         if not isinstance(profile, bool) or profile and given.get("inner") == "inductor":
             of = "times of Inductor's kernels are not measured" if profile is True else "True or False"
             raise InputError(f"option profile={profile!r}: {of}")
+        if not isinstance(given.get("several", False), bool):
+            raise InputError(f"option several={given['several']!r}: True or False")
         effort = given.get("effort", 20)
         if not isinstance(effort, int) or isinstance(effort, bool) or not 0 <= effort < 1 << 32:
             raise InputError(f"option effort={effort!r}: an effort is a whole number of percent")
@@ -112,13 +117,14 @@ class Plan:
     seconds: float
     seconds_as_it_is: float
     target: str
-    #: The bytes that stay between the passes, results included, and those of the gradients.
+    #: The bytes that stay between the passes, results included.
     held: int = 0
-    gradients: int = 0
     #: The bytes of the results alone.
     results: int = 0
-    #: The bytes of the budget that earlier graphs of the step hold.
-    earlier: int = 0
+    #: The bytes of the budget that other graphs of the step hold while this one runs.
+    beside: int = 0
+    #: Whether it holds until all graphs of the step are known.
+    first: bool = False
     #: The bytes of the optimizer's state that rest on the host, and the most bytes of the device while the optimizer updates.
     state: int = 0
     update: int = 0
@@ -133,21 +139,22 @@ class Plan:
     def cells(self) -> tuple[str, ...]:
         """The row of the plan in the table of `Plans`."""
         leave = f"{len(self.out)} ({size(sum(self.out))})" if self.out else "0"
-        bytes_ = (size(count) for count in (self.as_it_is, self.budget, self.peak, self.resident))
+        bytes_ = (size(count) for count in (self.as_it_is, self.budget, self.beside, self.peak, self.resident))
         return self.name, str(self.operators), *bytes_, leave, str(sum(self.again.values())), f"{self.slower:.1f} %"
 
     def __str__(self) -> str:
         """One line."""
         copies = f"{len(self.out)} tensors ({size(sum(self.out))}) leave" if self.out else "nothing leaves"
         again = f"{sum(self.again.values())} operators run again" if self.again else "nothing runs again"
-        earlier = f" beside {size(self.earlier)} that earlier graphs of the step hold" if self.earlier else ""
+        beside = f" beside {size(self.beside)} that other graphs of the step hold" if self.beside else ""
+        first = "; until all graphs of the step are known" if self.first else ""
         sizes = "; for the first sizes only" if self.symbolic else ""
         state = f"; {size(self.state)} of the optimizer's state rest on the host, an update takes {size(self.update)}" if self.update else ""
         operators = "operators" if self.inner == "eager" else f"kernels of {self.inner.capitalize()}"
         return (
-            f"{self.name}: {self.operators} {operators} within {size(self.budget)}{earlier}, as they are {size(self.as_it_is)}: planned peak "
+            f"{self.name}: {self.operators} {operators} within {size(self.budget)}{beside}, as they are {size(self.as_it_is)}: planned peak "
             f"{size(self.peak)}, of which {size(self.resident)} are parameters and inputs; {copies}, {again}; modelled {self.slower:.1f} % "
-            f"slower on {self.target}{sizes}{state}"
+            f"slower on {self.target}{sizes}{state}{first}"
         )
 
     def _repr_html_(self) -> str:
@@ -168,7 +175,7 @@ class Plans(list[Plan]):
     """The plans of several graphs. `print` shows a table, a notebook the picture of each."""
 
     def __str__(self) -> str:
-        heads = ("graph", "operators", "as it is", "budget", "planned", "resident", "leave", "run again", "slower")
+        heads = ("graph", "operators", "as it is", "budget", "beside", "planned", "resident", "leave", "run again", "slower")
         rows = [heads, *(plan.cells() for plan in self)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
@@ -196,6 +203,8 @@ class Written:
     plan: Plan
     forward: fx.GraphModule
     backward: fx.GraphModule
+    #: What it costs within shares of the step's budget; None for a graph that keeps its plan.
+    costs: Costs | None
 
 
 @dataclass(frozen=True)
@@ -219,10 +228,12 @@ def planned(
     earlier: int = 0,
     beside: int = 0,
     form: Form = Form(),  # noqa: B008 (it is frozen)
+    portion: Portion | None = None,
 ) -> Written:
     """The graphs that compute what the joint graph computes, within the budget; checked.
 
-    `lasting`, `beside`: as of `Problem`. `earlier`: the bytes that earlier graphs of the step hold; they count if the budget is one of the machine.
+    `lasting`, `beside`: as of `Problem`. `earlier`: the bytes that other graphs of the step hold; they count if the budget is one of the machine.
+    `portion`: of a graph that has a backward pass and no collectives, its portion of the step's budget.
 
     Raises:
         Refusal: No plan keeps within the budget.
@@ -239,22 +250,84 @@ def planned(
         target.keep()
     agreement = ranks.agreed(problem, options, name, earlier if options.of_the_machine else 0)
     earlier = agreement.earlier
+    costs = None
+    if ends.backward and not problem.collectives:
+        costs = Costs(problem, functools.partial(_asked_within, problem, options, name))
+    if portion is not None and costs is not None:
+        return _planned_portion(joint, ends, options, name, form, facts, costs, portion)
     ask, of_the_step = _ask if ends.backward else _ask_at_least, {"name": name, "earlier": earlier}
     if problem.collectives:
         answer, named = agreement.asked(functools.partial(_started_and_awaited, problem, ask, facts=of_the_step), options)
     else:
         problem, answer, named = _best(problem, (other(*facts) for other in form.others), options, functools.partial(ask, **of_the_step))
     agreement.settle(problem, answer)
+    written = _written(joint, ends, name, form, problem, answer, named)
+    agreement.confirm(written.forward.graph, written.backward.graph)
+    return dataclasses.replace(written, plan=dataclasses.replace(written.plan, beside=earlier), costs=costs)
+
+
+def _written(
+    joint: fx.GraphModule, ends: Ends, name: str, form: Form, problem: Problem, answer: dict[str, Any], named: list[int]
+) -> Written:
+    """The graphs of a plan, checked."""
     forward, backward = form.writer(joint, problem, answer["plan"], named, ends).write()
-    has_backward = bool(ends.backward)
-    check(joint, problem, ends, (forward, backward if has_backward else None), answer["peak_bytes"], form.peak)
-    agreement.confirm(forward.graph, backward.graph)
-    held = _bytes_held(forward.graph, problem) if has_backward else 0
-    gradients = sum(problem.bytes[s] for s in {problem.storage[node] for node in ends.backward if node in problem.storage})
-    results = sum(problem.bytes[s] for s in problem.pinned - problem.resident)
-    facts = {"held": held, "gradients": gradients, "results": results, "earlier": earlier, "inner": form.inner}
-    plan = dataclasses.replace(_facts(problem, answer, name), **facts)
-    return Written(plan, forward, backward)
+    graphs = forward, backward if ends.backward else None
+    found = check(joint, problem, ends, graphs, answer["peak_bytes"], form.peak)
+    facts = {
+        "peak": found if problem.spare else answer["peak_bytes"],
+        "held": _bytes_held(forward.graph, problem) if ends.backward else 0,
+        "results": sum(problem.bytes[s] for s in problem.pinned - problem.resident),
+        "inner": form.inner,
+    }
+    return Written(dataclasses.replace(_facts(problem, answer, name), **facts), forward, backward, None)
+
+
+@dataclass(frozen=True)
+class Portion:
+    """What one graph of a step gets of its budget."""
+
+    #: The share that the graph may take; None for its smallest.
+    share: Share | None
+    #: The budget of the step; None for one that is not known before its graphs.
+    budget: int | None
+
+
+def _planned_portion(
+    joint: fx.GraphModule, ends: Ends, options: Options, name: str, form: Form, facts: tuple[Any, ...], costs: Costs, portion: Portion
+) -> Written:
+    """The graphs of a plan within a share of the step's budget."""
+    problem = costs.problem
+    share = portion.share or costs.smallest.share
+    within = dataclasses.replace(options, budget=f"{share.bytes}B")
+    others = (other(*facts) for other in form.others)
+
+    def ask(of: Problem, asked: Options) -> tuple[dict[str, Any], list[int]]:
+        of.spare = spare(share, costs.resident)
+        return _ask(of, asked, name, 0, costs.whole.bytes)
+
+    problem, answer, named = _best(problem, others, within, ask)
+    written = _written(joint, ends, name, form, problem, answer, named)
+    budget = share.bytes if portion.budget is None else portion.budget
+    plan = dataclasses.replace(written.plan, budget=budget, beside=budget - share.bytes if portion.share else 0, first=portion.share is None)
+    return dataclasses.replace(written, plan=plan, costs=costs)
+
+
+def _asked_within(problem: Problem, options: Options, name: str, budget: str, free: int) -> dict[str, Any]:
+    """The library's answer within a share of the step's budget."""
+    before, problem.spare = problem.spare, free
+    try:
+        return _ask(problem, dataclasses.replace(options, budget=budget), name, 0)[0]
+    finally:
+        problem.spare = before
+
+
+def budget_of_a_step(options: Options, target: Target, as_it_is: int) -> int:
+    """The bytes of the budget, for a step whose peak without a plan is this; 0 for one that is not a number of bytes."""
+    nothing = {"format": "lmsc-planner-dag-1", "name": "nothing", "bw_d2h": 1, "bw_h2d": 1}
+    lists = dict.fromkeys(("kinds", "tensor_bytes", "ops", "given", "kept", "changes", "swappable"), ())
+    machine = {"device": target.facts["device_bytes"], "host": target.facts["host_bytes"]}
+    asked = {"budget": options.budget, "as_it_is": as_it_is, "resident": 0, "effort": 0, **machine}
+    return json.loads(_lmsc.plan_problem(json.dumps({**nothing, **lists}), asked))["budget_bytes"]
 
 
 def check(
@@ -264,13 +337,14 @@ def check(
     graphs: tuple[fx.GraphModule, fx.GraphModule | None],
     allowed: int,
     count: Callable[..., int] = peak,
-) -> None:
-    """Raises `Unsound` unless the graphs compute what the joint graph computes, within these bytes."""
+) -> int:
+    """The bytes of the graphs. Raises `Unsound` unless they compute what the joint graph computes, within the bytes allowed."""
     forward, backward = (None if graph is None else graph.graph for graph in graphs)
     Checker(joint.graph, problem.forward, (ends.forward, ends.backward), ends.forward_descriptions).check(forward, backward)
     found = problem.resident_bytes() + count(forward, backward, problem.device, ends.forward_descriptions)
     if found > allowed:
         raise Unsound(f"the written graphs take {found} bytes, the plan {allowed}")
+    return found
 
 
 def _started_and_awaited(problem: Problem, ask: Callable[..., Any], options: Options, facts: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
@@ -356,7 +430,7 @@ def _cost(answer: dict[str, Any], options: Options) -> tuple[int, int]:
 
 def _ask(problem: Problem, options: Options, name: str, earlier: int, as_it_is: int | None = None) -> tuple[dict[str, Any], list[int]]:
     """The library's answer, and the storage of each tensor of its problem. Its bytes are those of this graph, but for the budget, which contains
-    those that earlier graphs hold. `as_it_is`: the peak of the graph, where that is not the problem's."""
+    those that other graphs hold. `as_it_is`: the peak of the graph, where that is not the problem's."""
     instance, named = problem.instance()
     facts = problem.target.facts
     asked = {
@@ -406,7 +480,7 @@ def _on_device(node: fx.Node, problem: Problem) -> list[torch.Tensor]:
 def _in_one_sentence(refusal: Refusal, problem: Problem, options: Options, name: str, earlier: int) -> Refusal:
     smallest = refusal.smallest_budget
     help_ = f"the smallest budget that has a plan is {size(smallest)} ({smallest} bytes)" if smallest else str(refusal)
-    beside = f" and {size(earlier)} are held by earlier graphs of the step" if earlier else ""
+    beside = f" and {size(earlier)} are held by other graphs of the step" if earlier else ""
     resident = size(problem.resident_bytes())
     budget = size(int(options.budget[:-1])) if options.budget[:-1].isdigit() and options.budget.endswith("B") else options.budget
     said = Refusal(f"{refusal.code}: {name} does not fit {budget}: {help_}, of which {resident} are parameters and inputs{beside}")

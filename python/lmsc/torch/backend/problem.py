@@ -204,6 +204,7 @@ class Problem:
         """`lasting` are the inputs, by their place in Dynamo's graph, that are parameters or buffers. `beside`: bytes of the device that are there and are
         no inputs of the graph."""
         self.graph, self.target, self.beside = graph, target, beside
+        self.spare = 0  # bytes of a plan's peak that are free between the passes, for other graphs of the step
         self.bytes: list[int] = []
         self.owner: list[fx.Node] = []  # by storage, the node that makes it
         self.resident: set[int] = set()
@@ -452,6 +453,13 @@ class Problem:
         live = itertools.accumulate(change)
         return self.outside_bytes() + max((bytes_ + op.workspace for bytes_, op in zip(live, self.ops, strict=False)), default=0)
 
+    def held_bytes(self) -> int:
+        """The bytes of saved tensors and results between the passes, if nothing leaves or runs again."""
+        between = next(place for place, op in enumerate(self.ops) if op.kind == "between")
+        made, kept = {s for op in self.ops[:between] for s in op.makes}, set(self.kept())
+        read = {s for op in self.ops[between:] for s in op.reads}
+        return sum(self.bytes[s] for s in made & (read | kept))
+
     def instance(self) -> tuple[str, list[int]]:
         """The problem as an instance of lmsc, and the storage of each of its tensors."""
         named = sorted({s for op in self.ops for s in (*op.reads, *op.makes)})
@@ -464,7 +472,12 @@ class Problem:
         def kind(op: Op) -> int:
             return kinds.setdefault(str(op.node.target) if op.kind in ("run", "wait") else f"the moment `{op.kind}`", len(kinds))
 
-        ops = [[kind(op), op.phase, op.seconds * 1e6, op.workspace, at(op.reads), at(op.makes), int(op.again)] for op in self.ops]
+        def workspace(op: Op) -> int:
+            # Until the gradients arrive: else operators would run again before that, in the forward pass.
+            arriving = sum(self.bytes[s] for s in op.makes)
+            return op.workspace + (max(self.spare - arriving, 0) if op.kind in ("between", "gradients") else 0)
+
+        ops = [[kind(op), op.phase, op.seconds * 1e6, workspace(op), at(op.reads), at(op.makes), int(op.again)] for op in self.ops]
         link = self.target.link
         lanes = self.lanes()
         held = {s for tick in lanes for s in self.ops[tick].reads if not self.ops[tick].again}
