@@ -427,7 +427,7 @@ def pipeline(kind: Any, each: int = 1) -> Facts:
             found += [loss.item() for loss in losses]
         return {"losses": found, "values": local(parameters), "peak": 0}
 
-    return compared(run, "smallest")
+    return compared(run, "0.9x")
 
 
 def checkpoint(what: str) -> Facts:

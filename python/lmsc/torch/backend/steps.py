@@ -352,8 +352,8 @@ class Step:
             if len(graphs) == len(set(key)):
                 if _is_divided(chain):
                     self._divide_chain(chain, graphs)
-                for graph in graphs.values():
-                    graph.costs = None
+                    for graph in graphs.values():
+                        graph.costs = None
                 self.settled |= {key[: count + 1] for count in range(len(key))}
             del self.chains[key]  # Not of a step that is refused: it is so with each call.
 
