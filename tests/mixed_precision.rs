@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::kernels::{Recording, feed, floats, load, read, set};
+use crate::support::Bench;
 use crate::support::interpreter::Interpreter;
 use crate::support::models::MODELS;
 use lmsc_cuda::Precision;
@@ -221,6 +222,38 @@ fn a_step_whose_gradients_overflow_is_skipped() {
     assert_eq!(run(&mut interpreter, 3, 1e30, 7), (true, 5e29, 0));
     assert_eq!(run(&mut interpreter, 4, f32::INFINITY, 7), (true, f32::INFINITY, 0));
     assert_eq!(run(&mut interpreter, 5, 1e-30, 7), (false, 1e-30, 8));
+}
+
+/// An update whose variable keeps its old value at hand, and the numbers that the pass adds, come back from a file as they were.
+#[test]
+fn a_step_in_float16_is_written_as_onnx() {
+    let bench = Bench::new();
+    for (model, dims) in [("tiny_mlp", ""), ("tiny_gpt2", " --dim seq=8"), ("tiny_cnn", "")] {
+        let folder = format!("testdata/models/{model}");
+        let linked =
+            format!("{folder}/static/training_model.onnx --optimizer {folder}/static/optimizer_model.onnx");
+        for step in [linked, format!("{folder}/step/train_step_adamw_std.onnx --dim batch=2{dims}")] {
+            let pass = "-p mixed-precision{type=f16}";
+            assert_eq!(bench.run(&format!("opt {step} {pass} -o @/direct.lms")).code, 0, "{step}");
+            let written = bench.run(&format!("opt {step} {pass} -o @/short.onnx"));
+            assert_eq!(written.code, 0, "{step}: {}", written.stderr);
+            assert_eq!(bench.run("opt @/short.onnx -o @/read.lms").code, 0, "{step}");
+            let text = |name: &str| std::fs::read_to_string(bench.path(name)).unwrap();
+            assert_eq!(text("direct.lms"), text("read.lms"), "{step}");
+            // The scale, and the steps since it changed, are in a checkpoint.
+            let run = |arguments: &str| {
+                let ran = bench.run(&format!("run @/short.onnx --seed 1 {arguments}"));
+                assert_eq!(ran.code, 0, "{step}: {}", ran.stderr);
+            };
+            run("--steps 3 --save @/at-once");
+            run("--steps 2 --save @/first");
+            run("--steps 1 --resume @/first --save @/then");
+            assert_eq!(
+                std::fs::read(bench.path("at-once")).unwrap(),
+                std::fs::read(bench.path("then")).unwrap()
+            );
+        }
+    }
 }
 
 #[test]

@@ -403,6 +403,49 @@ def test_bfloat16() -> None:
         torch.testing.assert_close(a, b, rtol=2e-2, atol=2e-2)
 
 
+@pytest.mark.parametrize("passes", ["mixed-precision", "mixed-precision{type=f16}"])
+def test_passes_shorten_a_step(passes: str) -> None:
+    torch.manual_seed(15)
+    model = mlp()
+    twin, optimizer = copy.deepcopy(model), OPTIMIZERS["AdamW"]
+    data = vectors(4)
+    step = TrainStep(model, F.cross_entropy, optimizer(model.parameters()), example=data[0], passes=passes)
+    losses = [step(*batch) for batch in data]
+    assert [float(v) for v in losses] == pytest.approx(eager(twin, optimizer(twin.parameters()), data), rel=2e-2)
+    step.sync()
+    for a, b in zip(model.parameters(), twin.parameters()):
+        assert a.dtype == torch.float32
+        torch.testing.assert_close(a, b, rtol=2e-2, atol=2e-2)
+    assert ("loss_scale" in step.state_dict()["variables"]) == ("f16" in passes)
+
+
+def test_a_loss_scale_goes_on_with_the_step() -> None:
+    torch.manual_seed(16)
+    model, data = mlp(), vectors(2)
+    optimizer = OPTIMIZERS["SGD"](model.parameters())
+    step = TrainStep(model, F.cross_entropy, optimizer, example=data[0], passes="mixed-precision{type=f16}")
+
+    def scale() -> tuple[float, int]:
+        variables = step.state_dict()["variables"]
+        return float(variables["loss_scale"]), int(variables["loss_scale.steps"])
+
+    step(*data[0])
+    assert scale() == (65536, 1)
+    step.sync()
+    before = [p.clone() for p in model.parameters()]
+    step(data[0][0] * 1e30, data[0][1])
+    assert scale() == (32768, 0)
+    step.sync()
+    step.load()
+    assert all(map(torch.equal, before, model.parameters())), "the updates were not skipped"
+    # Another shape of the batch, and a model that is captured anew.
+    step(data[1][0][:2], data[1][1][:2])
+    assert scale() == (32768, 1)
+    model[0].bias.requires_grad_(False)
+    step(*data[1])
+    assert scale() == (32768, 2)
+
+
 class Scaled(torch.optim.Optimizer):
     """An optimizer whose numbers stand beside tensors of the type of the parameters."""
 
@@ -496,6 +539,14 @@ def test_constant_buffers_train_as_in_pytorch(budget: str | None) -> None:
     assert mine == pytest.approx(eager(twin, OPTIMIZERS["AdamW"](twin.parameters()), data), rel=1e-4)
     step.sync()
     near(model, twin)
+
+
+def test_passes_need_our_kernels() -> None:
+    model = mlp()
+    with pytest.raises(lmsc.InputError, match="autocast"):
+        TrainStep(
+            model, F.cross_entropy, OPTIMIZERS["SGD"](model.parameters()), example=vectors(1)[0], kernels="torch", passes="mixed-precision"
+        )
 
 
 def test_refusals_are_told() -> None:

@@ -54,8 +54,10 @@ fn contradictions(query: &Query<'_>, facts: &[Option<Fact>]) -> Vec<ShapeError> 
 /// kernels take before a step runs. Another value in its place needs another graph.
 ///
 /// Integers of at most `MOST_OF_ARGUMENT` elements count as arguments, and so do floats that lead to an operator that takes floats
-/// as such.
+/// as such. A variable is none: its default is the value of the first step alone.
 pub fn deciding(graph: &Graph) -> Vec<ValueId> {
+    let variables: HashSet<ValueId> = graph.variables().into_iter().collect();
+    let defaults: Vec<ValueId> = graph.defaults().filter(|value| !variables.contains(value)).collect();
     let small = |value: ValueId| {
         let ty = graph.value(value).ty.as_tensor();
         ty.filter(|ty| ty.element_count().is_some_and(|count| count <= MOST_OF_ARGUMENT))
@@ -63,7 +65,7 @@ pub fn deciding(graph: &Graph) -> Vec<ValueId> {
     // For each value, the defaults that it is computed from, all of it small.
     let mut from: HashMap<ValueId, BTreeSet<ValueId>> = HashMap::new();
     let mut found = BTreeSet::new();
-    for value in graph.defaults() {
+    for &value in &defaults {
         match small(value) {
             Some(ty) if ty.element.is_float() => _ = from.insert(value, BTreeSet::from([value])),
             Some(_) => _ = found.insert(value),
@@ -89,7 +91,7 @@ pub fn deciding(graph: &Graph) -> Vec<ValueId> {
     let known = constants(graph);
     let is_known = |value: ValueId| known.get(value.as_u32() as usize).is_some_and(Option::is_some);
     let large = |value: &ValueId| small(*value).is_none() && is_known(*value);
-    found.extend(graph.defaults().filter(large).filter(|&value| {
+    found.extend(defaults.into_iter().filter(large).filter(|&value| {
         let is_float = graph.value(value).ty.as_tensor().is_some_and(|ty| ty.element.is_float());
         !is_float
     }));

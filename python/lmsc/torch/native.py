@@ -153,11 +153,12 @@ class TorchStep(TrainStep):
 
     def __init__(
         self, model: nn.Module, loss_fn: Callable[..., Any] | None, optimizer: torch.optim.Optimizer, *, example: Any, budget: str | int | None = None,
-        device: str | torch.device | None = None, kernels: str = "torch", seed: int | None = None, cache: Any = None, **options: Any,
+        device: str | torch.device | None = None, kernels: str = "torch", seed: int | None = None, cache: Any = None, passes: Any = None, **options: Any,
     ) -> None:  # fmt: skip
-        for name, value in (("seed", seed), ("cache", cache)):
+        instead = {"seed": "; random numbers are those of torch.manual_seed", "cache": "", "passes": "; types are those of torch.autocast"}
+        for name, value in (("seed", seed), ("cache", cache), ("passes", passes)):
             if value is not None:
-                raise InputError(f'`{name}` has no meaning with kernels="torch"' + ("; random numbers are those of torch.manual_seed" if name == "seed" else ""))
+                raise InputError(f'`{name}` has no meaning with kernels="torch"{instead[name]}')
         own = {"clip_grad_norm", "accumulate", "ema", "max_shapes", "progress"}
         unknown = sorted(set(options) - own - {"target", "effort"})
         if unknown:

@@ -154,8 +154,6 @@ class TrainStep:
         **options: Any,
     ) -> None:
         check_arguments(model, loss_fn, optimizer, clip_grad_norm, accumulate, ema)
-        if passes is not None and self._kernels == "torch":
-            raise InputError('passes change a step of kernels="lmsc"; with kernels="torch" PyTorch\'s autocast chooses the types')
         refuse_unknown(optimizer, self._kernels == "torch")
         self.model, self.loss_fn, self.optimizer = model, loss_fn, optimizer
         self._device, self._max_shapes, self._cache, self._progress = _device(device or "host"), max_shapes, cache, progress
