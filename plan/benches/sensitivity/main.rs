@@ -136,7 +136,7 @@ fn document(cases: &[Case], sections: &BTreeMap<&str, String>) -> String {
     let mut text = format!(
         "# Tuning constants\n\n\
          A *tuning constant* of a planner is a number that was chosen because it makes plans better or planning quicker; any other\n\
-         would give valid plans, too. In the sources it is a `Tunable`, and `cargo xtask tidy` allows 63. Not among them are numbers that\n\
+         would give valid plans, too. In the sources it is a `Tunable`, and `cargo xtask tidy` allows 66. Not among them are numbers that\n\
          papers give, what was measured of machines (`plan/cost`), units, sentinels, the precision of sums, and limits on time that are\n\
          hardly reached: of those that were tried, neither half nor double changed a result. The odds of random moves are part of the move.\n\n\
          Each constant was halved and doubled (of an array, each number; 1 was not halved), alone. By case, the result is compared\n\

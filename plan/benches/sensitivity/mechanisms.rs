@@ -64,9 +64,8 @@ fn document(cases: &[Case], rows: &str) -> String {
          A row shows what these cases exercise. Few have copies in that are slower than copies out, and none has the billions of\n\
          parameters for which choices of layers were made. So a row without an effect is a reason to try other cases, and no proof.\n\n\
          Mechanisms that earned nothing were deleted: single layers that change within patterns of layers, swap sets in reversed time, swap sets of\n\
-         the largest tensor first, swap sets that take losing windows last, swap sets that take small tensors last or prefer tensors without a copy out,\n\
-         merging of adjacent pieces, moves that do as an equal range of the network does, polishing with small pieces, second walks from polished\n\
-         choices, and a local search on the order of copies. Plans of the bench `ratios` are no longer without them on average.\n\n\
+         the largest tensor first, swap sets that take losing windows last, and a local search on the order of copies. No plan of the bench `ratios` is\n\
+         worse without them.\n\n\
          Written by `cargo bench -p lmsc-plan --bench sensitivity --features sensitivity -- --mechanisms --write`.\n\n\
          Cases: {}.\n\n\
          | without | which | mean | worst | work | cases | worst case |\n|---|---|---:|---:|---:|---:|---|\n{rows}",

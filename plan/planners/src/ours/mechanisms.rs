@@ -19,12 +19,20 @@ pub(super) const READY_SETS: Mechanism =
     Mechanism::new("ready sets", "half of the walks choose swap sets by the time at which tensors are ready");
 pub(super) const RESTARTS: Mechanism =
     Mechanism::new("restarts", "walks start again from the best choices found so far, at lower temperatures");
+pub(super) const RETURNS: Mechanism =
+    Mechanism::new("returns", "polished choices are walked from and polished again");
+pub(super) const ALIKE: Mechanism =
+    Mechanism::new("alike", "a move takes over what an equal range of the network does");
 pub(super) const CROSSOVER: Mechanism =
     Mechanism::new("crossover", "the best choice takes over parts of the step from other good ones");
 pub(super) const POLISH: Mechanism =
     Mechanism::new("polish", "each tensor, and each class of equal ones, is changed as long as that gains");
 pub(super) const EXCHANGE: Mechanism =
     Mechanism::new("exchange", "a recomputed tensor is exchanged for one or two cheaper ones");
+pub(super) const SMALL_PIECES: Mechanism = Mechanism::new(
+    "small pieces",
+    "the best choices of a round are polished and exchanged with small pieces",
+);
 pub(super) const TIME_AWARE: Mechanism = Mechanism::new(
     "time-aware walks",
     "the last walks of a round choose swap sets that know when copies run",
@@ -39,14 +47,18 @@ pub(super) const STAYING: Mechanism = Mechanism::new(
 );
 pub(super) const IN_TIME: Mechanism =
     Mechanism::new("time-aware sets", "swapping alone also tries swap sets that know when copies run");
-pub(super) const SIZES: Mechanism =
-    Mechanism::new("sizes", "over a link with latency, swap sets have pieces of several sizes");
+pub(super) const CLEAN: Mechanism =
+    Mechanism::new("clean sets", "where variables leave, a swap set prefers tensors that need no copy out");
+pub(super) const MERGING: Mechanism =
+    Mechanism::new("merging", "over a link with latency, adjacent pieces are merged, by several sizes");
+pub(super) const SMALL_LAST: Mechanism =
+    Mechanism::new("small last", "over a link with latency, swap sets take small tensors last");
 pub(super) const SPLIT: Mechanism = Mechanism::new("split", "pieces on the critical path are split");
 pub(super) const WHOLE_WALKS: Mechanism =
     Mechanism::new("whole walks", "for whole tensors, annealing over swap sets and orders of copies");
 
 /// All mechanisms, in the order of the phases of the search.
-pub const MECHANISMS: [Mechanism; 18] = [
+pub const MECHANISMS: [Mechanism; 23] = [
     LAYERS,
     KEPT_PLACES,
     PRICES,
@@ -54,15 +66,20 @@ pub const MECHANISMS: [Mechanism; 18] = [
     SEEDS,
     READY_SETS,
     RESTARTS,
+    RETURNS,
+    ALIKE,
     CROSSOVER,
     POLISH,
     EXCHANGE,
+    SMALL_PIECES,
     TIME_AWARE,
     PLACEMENT,
     REFINEMENT,
     STAYING,
     IN_TIME,
-    SIZES,
+    CLEAN,
+    MERGING,
+    SMALL_LAST,
     SPLIT,
     WHOLE_WALKS,
 ];

@@ -24,11 +24,18 @@ pub enum Manner {
     Ready,
     /// Time-aware; by the start of the window, when the tensor can be gone.
     InTime,
+    /// Time-aware; variables whose host copy is still valid come first.
+    Clean,
 }
 
 impl Manner {
     /// All orders, those first that suit most steps whose variables leave.
-    pub(super) const ALL: [Manner; 3] = [Manner::InTime, Manner::Ready, Manner::Gone];
+    pub(super) const ALL: [Manner; 4] = [Manner::InTime, Manner::Ready, Manner::Gone, Manner::Clean];
+
+    /// Whether windows are taken with regard to copy times.
+    pub(super) fn is_in_time(self) -> bool {
+        matches!(self, Manner::InTime | Manner::Clean)
+    }
 }
 
 /// The absences that make every moment fit; windows that start early come first, and no more than needed are taken.
@@ -46,7 +53,23 @@ pub(crate) fn cover(
     piece: u64,
     manner: Manner,
 ) -> Result<Absences, DoesNotFit> {
-    Ok(Cover::new(problem, uses, budget, piece, manner)?.absences())
+    Ok(Cover::new(problem, uses, budget, Sizes::of(piece), manner)?.absences(1))
+}
+
+/// The sizes of copied ranges, and of tensors that are taken last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    /// Maximum size of a range.
+    pub(super) piece: u64,
+    /// Windows of tensors with fewer bytes are taken after all others.
+    pub(super) small: u64,
+}
+
+impl Sizes {
+    /// Ranges of at most `piece` bytes; small tensors are not taken last.
+    pub(super) fn of(piece: u64) -> Sizes {
+        Sizes { piece, small: 0 }
+    }
 }
 
 /// A choice of pieces for windows.
@@ -100,22 +123,22 @@ impl<'a> Cover<'a> {
         problem: &'a Problem,
         uses: &Uses,
         budget: u64,
-        piece: u64,
+        sizes: Sizes,
         manner: Manner,
     ) -> Result<Cover<'a>, DoesNotFit> {
         let mut cover = match manner {
             Manner::Gone => {
                 let start = |w: &Window| if w.wraps() { 0 } else { w.from };
-                Cover::empty(problem, uses, budget, piece, true, start)?
+                Cover::empty(problem, uses, budget, sizes, true, start)?
             }
             Manner::Ready => {
                 let changes = Lists::of_changes(problem);
                 let ready = |w: &Window| last_before(changes.of(w.tensor), w.from).map_or(0, |tick| tick + 1);
                 let start = |w: &Window| if w.wraps() { 0 } else { ready(w) };
-                Cover::empty(problem, uses, budget, piece, true, start)?
+                Cover::empty(problem, uses, budget, sizes, true, start)?
             }
-            Manner::InTime => {
-                return Cover::in_time(problem, uses, budget, piece, &problem.computing_nanos());
+            Manner::InTime | Manner::Clean => {
+                return Cover::in_time(problem, uses, budget, sizes, manner, &problem.computing_nanos());
             }
         };
         cover.pair_variables();
@@ -135,12 +158,14 @@ impl<'a> Cover<'a> {
         problem: &'a Problem,
         uses: &Uses,
         budget: u64,
-        piece: u64,
+        sizes: Sizes,
+        manner: Manner,
         pace: &[u64],
     ) -> Result<Cover<'a>, DoesNotFit> {
         let mut engines = Engines::new(problem, pace);
-        let start = |w: &Window| if w.wraps() { 0 } else { w.from };
-        let mut cover = Cover::empty(problem, uses, budget, piece, false, start)?;
+        let is_first = |w: &Window| w.wraps() || manner == Manner::Clean && engines.is_clean(w);
+        let start = |w: &Window| if is_first(w) { 0 } else { w.from };
+        let mut cover = Cover::empty(problem, uses, budget, sizes, false, start)?;
         cover.in_time = Some(cover.excess.clone());
         cover.add_returns();
         cover.take_in_time(&mut engines);
@@ -154,7 +179,7 @@ impl<'a> Cover<'a> {
         problem: &'a Problem,
         uses: &Uses,
         budget: u64,
-        piece: u64,
+        sizes: Sizes,
         useful: bool,
         start: impl Fn(&Window) -> u32,
     ) -> Result<Cover<'a>, DoesNotFit> {
@@ -178,14 +203,15 @@ impl<'a> Cover<'a> {
         }
         let mut windows: Vec<(u32, Window)> = windows.into_iter().map(|w| (start(&w), w)).collect();
         // No two are equal: windows of one tensor end at different ticks.
-        windows.sort_unstable_by_key(|(start, w)| (*start, Reverse(w.until), w.tensor));
+        let is_small = |w: &Window| problem.tensors[w.tensor].bytes < sizes.small;
+        windows.sort_unstable_by_key(|(start, w)| (is_small(w), *start, Reverse(w.until), w.tensor));
         // A budget beyond [`MOST`] makes no difference.
         let budget = budget.min(MOST) as i64;
         let excess = SegmentTree::new(live.iter().map(|&live| live as i64 - budget));
         let choice =
             |(_, window)| Choice { window, count: 0, returns: false, around: None, keeps_around: false };
         let windows = windows.into_iter().map(choice).collect();
-        Ok(Cover { problem, piece, windows, in_time: None, excess, taken: Vec::new() })
+        Ok(Cover { problem, piece: sizes.piece, windows, in_time: None, excess, taken: Vec::new() })
     }
 
     /// Links each window of a variable to the one that wraps around the end of the step.
@@ -355,25 +381,39 @@ impl<'a> Cover<'a> {
         }
     }
 
-    /// The absences, by tensor; of one tensor, those of the first pieces have the most windows.
-    pub(super) fn absences(&self) -> Absences {
+    /// The windows in which pieces are swapped out, with the number of pieces: by tensor, the largest number first.
+    pub(super) fn chosen(&self) -> Vec<(Window, u32)> {
         let away = self.windows.iter().filter(|c| c.count > 0);
-        let mut kept: Vec<(Window, u32)> = away.map(|c| (c.window, c.count)).collect();
-        kept.sort_unstable_by_key(|(window, count)| (window.tensor, Reverse(*count), window.until));
+        let mut chosen: Vec<(Window, u32)> = away.map(|c| (c.window, c.count)).collect();
+        chosen.sort_unstable_by_key(|(window, count)| (window.tensor, Reverse(*count), window.until));
+        chosen
+    }
+
+    /// The absences; up to `together` adjacent pieces that are swapped out at the same time are merged into one.
+    pub(super) fn absences(&self, together: u32) -> Absences {
+        let kept = self.chosen();
         let mut absences = Absences { windows: SecondaryMap::new(), ..Absences::default() };
         for same in kept.chunk_by(|(one, _), (other, _)| one.tensor == other.tensor) {
             let tensor = same[0].0.tensor;
             let bytes = self.problem.tensors[tensor].bytes;
             let size = pieces_of(&self.problem.tensors[tensor], self.piece, self.problem.grain).1;
             let is_whole = travels_whole(self.problem, tensor, same.iter().map(|(window, _)| window));
-            let step = if is_whole { same[0].1 } else { 1 };
-            for first in (0..same[0].1).step_by(step as usize) {
+            let together = if is_whole { u32::MAX } else { together };
+            let mut first = 0;
+            while first < same[0].1 {
                 let away = same.iter().take_while(|(_, count)| *count > first);
-                let range = u64::from(first) * size..(u64::from(first + step) * size).min(bytes);
+                let end = away
+                    .clone()
+                    .map(|(_, count)| *count)
+                    .min()
+                    .unwrap_or(first)
+                    .min(first.saturating_add(together));
+                let range = u64::from(first) * size..(u64::from(end) * size).min(bytes);
                 let piece: PieceId = absences.pieces.push(Piece { tensor, bytes: range });
                 let mut windows: Vec<Window> = away.map(|(window, _)| *window).collect();
                 windows.sort_unstable_by_key(|window| window.until);
                 absences.windows[piece] = windows;
+                first = end;
             }
         }
         absences
@@ -559,11 +599,14 @@ mod tests {
             let piece = if u.chance(50) { u64::MAX } else { 1 + peak / (1 + u.below(40) as u64) };
             let pace: Vec<u64> = (0..ops).map(|_| u.below(200) as u64).collect();
             let uses = problem.uses();
+            let small = if u.chance(50) { 0 } else { peak / (1 + u.below(40) as u64) };
+            let sizes = Sizes { piece, small };
             let by_manner = [Manner::Gone, Manner::Ready]
-                .map(|manner| Cover::new(&problem, &uses, budget, piece, manner).unwrap());
-            let in_time = Cover::in_time(&problem, &uses, budget, piece, &pace).unwrap();
-            for cover in by_manner.into_iter().chain([in_time]) {
-                let absences = cover.absences();
+                .map(|manner| Cover::new(&problem, &uses, budget, sizes, manner).unwrap());
+            let in_time = [Manner::InTime, Manner::Clean]
+                .map(|manner| Cover::in_time(&problem, &uses, budget, sizes, manner, &pace).unwrap());
+            for cover in in_time.into_iter().chain(by_manner) {
+                let absences = cover.absences(1 + u.below(5) as u32);
                 let most = absences.live_by_moment(&problem).into_iter().max().unwrap();
                 assert!(most <= budget, "seed {seed}: {most} of {budget}");
             }

@@ -39,12 +39,16 @@ use lmsc_schedule::{
 
 use crate::ours::annealing::{TEMPERATURES, cooled, uphill};
 use crate::ours::mechanisms::{
-    CROSSOVER, EXCHANGE, LAYERS, PLACEMENT, POLISH, READY_SETS, REFINEMENT, RESTARTS, SEEDS, TIME_AWARE,
+    CROSSOVER, EXCHANGE, LAYERS, PLACEMENT, POLISH, READY_SETS, REFINEMENT, RESTARTS, RETURNS, SEEDS,
+    SMALL_PIECES, TIME_AWARE,
 };
 use crate::ours::remat::{Dead, Rematerializer, Rewritten};
 use crate::ours::swap_set::{self, Manner};
 use crate::ours::variables::{staying_and_leaving, staying_or_leaving};
 use crate::ours::{swap_only, whole};
+
+/// Divisors for the temperatures of walks that start again from the best choices found so far.
+const RESTART_TEMPERATURES: Tunable<[u64; 2]> = Tunable::new([2000, 6000]);
 
 /// Size of the crossover pool.
 const CROSSOVER_POOL: Tunable<usize> = Tunable::new(8);
@@ -59,11 +63,12 @@ const CROSSOVER_PARTS: Tunable<[usize; 5]> = Tunable::new([2, 4, 8, 16, 32]);
 /// elsewhere.
 const ELITE: Tunable<usize> = Tunable::new(3);
 
-/// Number of the best plans whose swap sets are chosen anew with regard to copy times.
+/// Number of the best plans that are polished with small pieces, and of the plans found then whose swap sets are
+/// chosen anew with regard to copy times.
 const REFINED: Tunable<usize> = Tunable::new(5);
 
 /// A walk takes one in this many of the evaluations of a round, and so does the improvement of a choice. Placing recomputed
-/// operators elsewhere takes half of that.
+/// operators elsewhere takes half of that, and polishing with small pieces, which takes longer, a fifth.
 const WALK_SHARE: Tunable<usize> = Tunable::new(8);
 
 /// The fates that walks and polishing choose from.
@@ -347,7 +352,7 @@ impl<'a> Search<'a> {
         let evaluate = |choices: &[Choice]| -> Vec<Found> {
             let mut memory = Memory::default();
             let found = |choice: &Choice| {
-                let makespan = self.makespan(&mut memory, choice, Manner::Gone);
+                let makespan = self.makespan(&mut memory, choice, Manner::Gone, self.piece);
                 (makespan, Manner::Gone, choice.clone())
             };
             choices.iter().map(found).collect()
@@ -368,9 +373,14 @@ impl<'a> Search<'a> {
     ) -> Vec<(Found, Plan)> {
         let seeds: Vec<Found> = before.iter().map(|(choice, _)| choice.clone()).collect();
         let mut found = self.finished(self.run(&seeds, number));
+        let choices: Vec<Found> =
+            found.iter().take(REFINED.get()).map(|(choice, _)| choice.clone()).collect();
+        let choices = if SMALL_PIECES.is_on() { choices } else { Vec::new() };
+        let polished = self.polished(&choices, self.evaluations / WALK_SHARE.get() / 5, self.final_piece);
+        let exchanged = self.exchanged(&polished, self.evaluations / WALK_SHARE.get() / 5, self.final_piece);
         let is_near = found.first().is_some_and(|(_, plan)| least.is_close(plan.schedule.makespan()));
         let in_time = self.in_time(found.iter().map(|(choice, _)| choice.clone()).collect(), is_near);
-        found.extend(self.finished(in_time));
+        found.extend(self.finished([polished, exchanged, in_time].concat()));
         found.sort_by_key(|(_, plan)| plan.schedule.makespan());
         found.truncate(REFINED.get());
         self.refine(&mut found);
@@ -392,17 +402,25 @@ impl<'a> Search<'a> {
         let again = seeds.iter().take(TEMPERATURES.get().len() / 2).map(|(_, manner, choice)| {
             // Time-aware walks come last, and are few.
             let manner = if *manner == Manner::InTime { Manner::Gone } else { *manner };
-            let makespan = self.makespan(&mut Memory::default(), choice, manner);
+            let makespan = self.makespan(&mut Memory::default(), choice, manner, self.piece);
             (makespan, manner, choice.clone())
         });
         starts.splice(0..0, again);
         starts.truncate(TEMPERATURES.get().len());
         let share = self.evaluations / WALK_SHARE.get();
         // Each round draws other random numbers.
-        let mut found = self.walks(&starts, &TEMPERATURES.get(), share, round * FIRST_OF_ROUND);
-        let [_, _, cool @ ..] = TEMPERATURES.get();
-        for again in 1..=if RESTARTS.is_on() { 3 } else { 0 } {
-            let again = self.walks(&found, &cool, share, round * FIRST_OF_ROUND + again);
+        let first = round * FIRST_OF_ROUND;
+        let mut found = self.walks(&starts, &TEMPERATURES.get(), share, first);
+        // A plan far above the time of its operators alone may have more to gain.
+        let far = found.first().is_some_and(|(best, ..)| *best > self.problem.compute_nanos() / 8 * 9);
+        for round in 1..=if !RESTARTS.is_on() {
+            0
+        } else if far {
+            4
+        } else {
+            2
+        } {
+            let again = self.walks(&found, &RESTART_TEMPERATURES.get(), share, first + round);
             found.extend(again);
             found.sort();
             found.dedup();
@@ -412,14 +430,17 @@ impl<'a> Search<'a> {
         found.sort();
         found.dedup();
         found.truncate(ELITE.get());
-        if POLISH.is_on() {
-            found.extend(self.each(&found, |one| self.polish(one, share, &FATES)));
+        let mut polished = self.polished(&found, share, self.piece);
+        if RETURNS.is_on() {
+            let again = self.walks(&polished, &RESTART_TEMPERATURES.get(), share, first + 1);
+            polished.extend(self.polished(&again, share, self.piece));
         }
+        found.extend(polished);
         found.sort();
         found.dedup();
         let crossed = self.crossed(&found);
         found.extend(crossed);
-        let exchanged = self.exchanged(&found[..found.len().min(ELITE.get())], share);
+        let exchanged = self.exchanged(&found[..found.len().min(ELITE.get())], share, self.piece);
         found.extend(exchanged);
         found.sort();
         found.dedup();
@@ -442,7 +463,7 @@ impl<'a> Search<'a> {
                 }
                 let mut next = choice.clone();
                 next[part.clone()].copy_from_slice(&other[part]);
-                let found = self.evaluate(&mut memory, &next, *manner, least.saturating_sub(1));
+                let found = self.evaluate(&mut memory, &next, *manner, self.piece, least.saturating_sub(1));
                 if let Some(found) = found.filter(|found| found.makespan < least) {
                     (least, choice) = (found.makespan, next);
                 }
@@ -454,6 +475,14 @@ impl<'a> Search<'a> {
     /// Improves each of the choices, in parallel.
     fn each(&self, choices: &[Found], better: impl Fn(Found) -> Found + Sync) -> Vec<Found> {
         each(choices.iter().cloned(), better)
+    }
+
+    /// Each of the choices, polished by its makespan with pieces of the given size.
+    fn polished(&self, choices: &[Found], evaluations: usize, piece: u64) -> Vec<Found> {
+        if !POLISH.is_on() {
+            return choices.to_vec();
+        }
+        self.each(choices, |one| self.polish(one, evaluations, piece, &FATES))
     }
 
     /// The plan of the best of the choices after the search for places of recomputed operators.
@@ -469,13 +498,22 @@ impl<'a> Search<'a> {
         placed.extend(choices);
         placed.sort();
         placed.truncate(ELITE.get());
-        placed.extend(self.each(&placed, |one| self.polish(one, evaluations, &fates)));
+        for piece in [self.piece, self.final_piece] {
+            let polished = self.each(&placed, |one| self.polish(one, evaluations, piece, &fates));
+            placed.extend(polished);
+        }
         let (_, plan) = self.finished(placed).into_iter().next()?;
         Some(self.refined(plan))
     }
 
     /// The choice after changes of whole classes and of single candidates as long as these gain.
-    fn polish(&self, (mut least, manner, mut choice): Found, evaluations: usize, fates: &[Fate]) -> Found {
+    fn polish(
+        &self,
+        (mut least, manner, mut choice): Found,
+        evaluations: usize,
+        piece: u64,
+        fates: &[Fate],
+    ) -> Found {
         let mut classes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         self.candidates.iter().enumerate().for_each(|(i, c)| classes.entry(c.class).or_default().push(i));
         let mut groups: Vec<Vec<usize>> = classes.into_values().filter(|class| class.len() > 1).collect();
@@ -483,6 +521,9 @@ impl<'a> Search<'a> {
         let changes: Vec<(&[usize], Fate)> =
             groups.iter().flat_map(|group| fates.iter().map(|&fate| (&group[..], fate))).collect();
         let mut memory = Memory::default();
+        if piece != self.piece {
+            least = self.makespan(&mut memory, &choice, manner, piece);
+        }
         // Number of consecutive changes without gain.
         let (mut at, mut in_vain, mut evaluated) = (0, 0, 0);
         while in_vain < changes.len() && evaluated < evaluations && !self.follow.is_ended() {
@@ -494,7 +535,7 @@ impl<'a> Search<'a> {
             let mut next = choice.clone();
             group.iter().for_each(|&i| next[i] = fate);
             evaluated += 1;
-            if let Some(found) = self.evaluate(&mut memory, &next, manner, least.saturating_sub(1))
+            if let Some(found) = self.evaluate(&mut memory, &next, manner, piece, least.saturating_sub(1))
                 && found.makespan < least
             {
                 (least, choice, in_vain) = (found.makespan, next, 0);
@@ -503,18 +544,21 @@ impl<'a> Search<'a> {
         (least, manner, choice)
     }
 
-    /// Each of the choices after exchanges.
-    fn exchanged(&self, choices: &[Found], evaluations: usize) -> Vec<Found> {
+    /// Each of the choices after exchanges, by its makespan with pieces of the given size.
+    fn exchanged(&self, choices: &[Found], evaluations: usize, piece: u64) -> Vec<Found> {
         if !EXCHANGE.is_on() {
             return choices.to_vec();
         }
-        self.each(choices, |one| self.exchange(one, evaluations))
+        self.each(choices, |one| self.exchange(one, evaluations, piece))
     }
 
     /// The choice after exchanges as long as these gain: a recomputed candidate is kept, and one or two others, together
     /// cheaper, are recomputed in its place.
-    fn exchange(&self, (mut least, manner, mut choice): Found, evaluations: usize) -> Found {
+    fn exchange(&self, (mut least, manner, mut choice): Found, evaluations: usize, piece: u64) -> Found {
         let mut memory = Memory::default();
+        if piece != self.piece {
+            least = self.makespan(&mut memory, &choice, manner, piece);
+        }
         let mut left = evaluations;
         let mut is_better = true;
         while std::mem::take(&mut is_better) {
@@ -526,7 +570,7 @@ impl<'a> Search<'a> {
                 let mut next = choice.clone();
                 next[kept] = Fate::Kept;
                 again.into_iter().flatten().for_each(|i| next[i] = Fate::Dropped);
-                let found = self.evaluate(&mut memory, &next, manner, least.saturating_sub(1));
+                let found = self.evaluate(&mut memory, &next, manner, piece, least.saturating_sub(1));
                 if let Some(found) = found.filter(|found| found.makespan < least) {
                     (least, choice, is_better) = (found.makespan, next, true);
                     break;
@@ -545,7 +589,7 @@ impl<'a> Search<'a> {
         let evaluations = self.evaluations / TIME_AWARE_SHARE.get();
         found.truncate(ELITE.get());
         found = self.each(&found, |(_, _, choice)| {
-            let makespan = self.makespan(&mut Memory::default(), &choice, Manner::InTime);
+            let makespan = self.makespan(&mut Memory::default(), &choice, Manner::InTime, self.piece);
             (makespan, Manner::InTime, choice)
         });
         found.sort();
@@ -556,7 +600,7 @@ impl<'a> Search<'a> {
             found.dedup();
             found.truncate(ELITE.get());
             if round % 2 == 1 || !is_near {
-                found = self.exchanged(&found, evaluations / TIME_AWARE_STEPS.get());
+                found = self.exchanged(&found, evaluations / TIME_AWARE_STEPS.get(), self.piece);
                 found.sort();
             }
         }
@@ -617,8 +661,8 @@ impl<'a> Search<'a> {
     }
 
     /// The makespan of the choice; `u64::MAX` if it does not fit.
-    fn makespan(&self, memory: &mut Memory, choice: &Choice, manner: Manner) -> u64 {
-        self.evaluate(memory, choice, manner, u64::MAX).map_or(u64::MAX, |found| found.makespan)
+    fn makespan(&self, memory: &mut Memory, choice: &Choice, manner: Manner, piece: u64) -> u64 {
+        self.evaluate(memory, choice, manner, piece, u64::MAX).map_or(u64::MAX, |found| found.makespan)
     }
 
     /// Evaluates the choice, unless its operators alone take longer than the limit, or the search was ended.
@@ -627,6 +671,7 @@ impl<'a> Search<'a> {
         memory: &mut Memory,
         choice: &Choice,
         manner: Manner,
+        piece: u64,
         limit: u64,
     ) -> Option<Evaluated> {
         if self.follow.is_ended() {
@@ -634,7 +679,7 @@ impl<'a> Search<'a> {
         }
         let Memory { simulator, rewritten, met } = memory;
         self.rewrite(choice, limit, rewritten).then_some(())?;
-        let digest = digest(rewritten, manner);
+        let digest = digest(rewritten, manner, piece);
         met.insert(digest);
         if let Some(known) = self.known().get(&digest)
             && (known.evaluated.is_some() || limit <= known.limit)
@@ -642,7 +687,7 @@ impl<'a> Search<'a> {
             return known.evaluated.clone();
         }
         self.follow.evaluated();
-        let evaluated = self.evaluate_anew(simulator, rewritten, manner, limit);
+        let evaluated = self.evaluate_anew(simulator, rewritten, manner, piece, limit);
         let mut known = self.known();
         if known.len() < KNOWN || known.contains_key(&digest) {
             known.insert(digest, Known { evaluated: evaluated.clone(), limit });
@@ -659,10 +704,11 @@ impl<'a> Search<'a> {
         simulator: &mut Simulator,
         rewritten: &Rewritten,
         manner: Manner,
+        piece: u64,
         limit: u64,
     ) -> Option<Evaluated> {
         let uses = rewritten.problem.uses();
-        let absences = swap_set::cover(&rewritten.problem, &uses, self.budget, self.piece, manner).ok()?;
+        let absences = swap_set::cover(&rewritten.problem, &uses, self.budget, piece, manner).ok()?;
         let acts = Acts::of_uses(&rewritten.problem, &uses, &absences);
         let makespan = justified_within(simulator, &acts, &acts.eager(), self.budget, limit).ok()??;
         let mut away: SecondaryMap<TensorId, bool> = SecondaryMap::with_capacity(self.problem.tensors.len());
@@ -678,7 +724,7 @@ impl<'a> Search<'a> {
         let n = self.candidates.len();
         let mut memory = Memory::default();
         let (_, manner, choice) = start.clone();
-        let makespan = self.makespan(&mut memory, &choice, manner);
+        let makespan = self.makespan(&mut memory, &choice, manner, self.piece);
         let (mut here, mut best) = ((makespan, choice), start);
         let mut travels = vec![true; n];
         let hottest = self.problem.compute_nanos() / heat;
@@ -698,7 +744,7 @@ impl<'a> Search<'a> {
             }
             let limit = here.0 + uphill(heat, &mut rng);
             let met = memory.met.len();
-            let evaluated = self.evaluate(&mut memory, &next, manner, limit);
+            let evaluated = self.evaluate(&mut memory, &next, manner, self.piece, limit);
             spent += (memory.met.len() - met) * (steps - 1);
             let Some(evaluated) = evaluated else { continue };
             if evaluated.makespan <= limit {
@@ -733,6 +779,21 @@ impl<'a> Search<'a> {
         Some(Plan { problem, op_origin, tensor_origin, schedule })
     }
 
+    /// The best of one schedule of each manner, and of some of the best manner with other pieces.
+    fn fewer_swaps(&self, problem: &Problem) -> Option<Schedule> {
+        let covered = |manner, piece| {
+            let schedule = swap_only::covered(problem, self.budget, piece, manner).ok()?;
+            Some((schedule.makespan(), manner, schedule))
+        };
+        let first = Manner::ALL.into_iter().filter_map(|manner| covered(manner, self.final_piece));
+        let best = first.min_by_key(|found| (found.0, found.1))?;
+        let manner = best.1;
+        let others = OTHER_PIECES.get().into_iter();
+        let others =
+            others.filter_map(|pieces| covered(manner, piece_of(self.problem, self.granularity, pieces)));
+        others.chain([best]).min_by_key(|found| found.0).map(|(.., schedule)| schedule)
+    }
+
     /// Refines the plans; with many operators only the best.
     fn refine(&self, found: &mut [(Found, Plan)]) {
         let few = if self.problem.ops.len() > MANY_OPERATORS.get() { 1 } else { found.len() };
@@ -747,13 +808,20 @@ impl<'a> Search<'a> {
         if !REFINEMENT.is_on() || is_huge(self.problem) {
             return plan;
         }
-        let swaps = swap_only::swaps(&plan.problem, self.budget, self.final_piece).ok();
+        let swaps = if self.decides_by_layer {
+            self.fewer_swaps(&plan.problem)
+        } else {
+            swap_only::swaps(&plan.problem, self.budget, self.final_piece).ok()
+        };
         match swaps.filter(|swaps| swaps.makespan() < plan.schedule.makespan()) {
             Some(schedule) => Plan { schedule, ..plan },
             None => plan,
         }
     }
 }
+
+/// Numbers of pieces of the peak that are tried for the best manner of a problem with many operators.
+const OTHER_PIECES: Tunable<[u64; 8]> = Tunable::new([150, 600, 300, 1000, 2000, 450, 800, 3000]);
 
 /// Whether layers are decided before single tensors: where variables leave, and in problems of many operators. A search over
 /// single tensors has enough evaluations for all others.
@@ -784,9 +852,9 @@ struct Known {
 }
 
 /// Identifies an evaluation.
-fn digest(rewritten: &Rewritten, manner: Manner) -> u64 {
+fn digest(rewritten: &Rewritten, manner: Manner, piece: u64) -> u64 {
     let mut hasher = foldhash::quality::FixedState::default().build_hasher();
-    (manner as u8, &rewritten.op_origin).hash(&mut hasher);
+    (manner as u8, piece, &rewritten.op_origin).hash(&mut hasher);
     rewritten.problem.ops.iter().for_each(|op| op.reads.hash(&mut hasher));
     hasher.finish()
 }

@@ -5,6 +5,7 @@ use lmsc_schedule::tuned::Tunable;
 
 use super::Search;
 use super::candidates::{Choice, Fate};
+use crate::ours::mechanisms::ALIKE;
 
 /// Maximum number of tensors exchanged for one.
 const MOST_EXCHANGED: Tunable<usize> = Tunable::new(8);
@@ -15,7 +16,7 @@ impl Search<'_> {
         let n = choice.len();
         let flip = |fate: &mut Fate| *fate = if *fate == Fate::Kept { Fate::Dropped } else { Fate::Kept };
         let one_of = |rng: &mut Rng| if rng.chance(50) { Fate::Dropped } else { Fate::Kept };
-        match rng.below(9) {
+        match rng.below(11) {
             // Neighbours in the order of cost.
             0 => {
                 let at = rng.below(n);
@@ -60,6 +61,8 @@ impl Search<'_> {
                     }
                 }
             }
+            8 => self.like_another(choice, rng, |choice, to, from| choice[to] = choice[from]),
+            9 => self.like_another(choice, rng, |choice, to, from| choice.swap(to, from)),
             _ => {
                 let mut bytes = self.add(choice, travels, rng);
                 for _ in 0..MOST_EXCHANGED.get() {
@@ -80,6 +83,20 @@ impl Search<'_> {
             (at..n).filter(|&i| any || choice[i] != Fate::Kept).take(if any { 1 } else { 1 + rng.below(4) });
         let few: Vec<usize> = few.collect();
         few.into_iter().for_each(|i| choice[i] = fate);
+    }
+
+    /// Applies `does` to each candidate of a range of the network and its counterpart in another range of the same structure.
+    fn like_another(&self, choice: &mut Choice, rng: &mut Rng, does: impl Fn(&mut Choice, usize, usize)) {
+        let n = choice.len();
+        let (at, length) = (rng.below(n), length(n, rng));
+        let class = |i: usize| self.candidates.get(i).map(|c| c.class);
+        let others: Vec<usize> = (0..n).filter(|&i| i != at && class(i) == class(at)).collect();
+        if others.is_empty() || !ALIKE.is_on() {
+            return;
+        }
+        let from = others[rng.below(others.len())];
+        let alike = (0..length).take_while(|i| class(at + i).is_some() && class(at + i) == class(from + i));
+        alike.for_each(|i| does(choice, at + i, from + i));
     }
 
     /// Drops one of a few candidates, the cheapest per byte, often one that is swapped now; returns its bytes.
