@@ -716,6 +716,9 @@ fn normalizations() {
     for (batch, channels, plane, about) in [
         (2u64, 3u64, 5u64, -4.0),
         (4, 2, 100, -4.0),
+        // Channels that are neighbours in memory, by one and by four, in slices of rows.
+        (70, 5, 1, -4.0),
+        (1_000, 36, 1, 300.0),
         (1, 1, 1, -4.0),
         (3, 300, 2, -4.0),
         // Of several slices, by four and by one; far from zero, where sums of squares alone would say little.
