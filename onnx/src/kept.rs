@@ -72,7 +72,8 @@ pub(crate) fn spell_out(
         let Some(variable) = node.operands.get(operand).copied().flatten() else { continue };
         let is_travelled = !has_memory && result.is_some_and(|value| overwritten.travelled.contains(&value));
         let is_apart = overwritten.is_apart(node, variable);
-        if !is_apart && !(is_travelled && overwritten.shared.contains(&variable)) {
+        let is_shared = is_travelled && overwritten.shared.contains(&variable);
+        if !is_apart && !is_shared {
             continue;
         }
         let name = names.value(&format!("{}.kept.{operand}", node.name));
