@@ -71,7 +71,9 @@ class Seen(nn.Module):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_nan_and_infinity_are_as_in_pytorch(name: str) -> None:
-    wanted = FUNCTIONS[name](ROWS)
+    # oneDNN, which PyTorch asks on some processors, answers NaN for gelu of infinity; PyTorch's own function does not.
+    with torch.backends.mkldnn.flags(enabled=False):
+        wanted = FUNCTIONS[name](ROWS)
     model = Seen(FUNCTIONS[name], wanted)
     step = TrainStep(model, None, torch.optim.SGD(model.parameters()), example=(ROWS,))
     step(ROWS)
