@@ -184,12 +184,12 @@ def compared(case: Case) -> str:
 
 
 def halved(ours: Callable[[str | None], lmsc.torch.TrainStep]) -> tuple[str, lmsc.torch.TrainStep]:
-    """A step in half of the bytes that it takes without a budget, or in the least in which there is a plan."""
+    """The share of its bytes that a step keeps to: half of them, or the least for which there is a plan. And the step."""
     try:
-        return "0.5x", ours("0.5x")
+        step = ours("0.5x")
     except lmsc.Refusal:
         step = ours("smallest")
-        return f"{step.plan.peak / ours(None).plan.peak:.2f}x, the smallest", step
+    return f"{step.plan.peak_after / step.plan.peak_before:.2f}", step
 
 
 def overhead() -> float:
