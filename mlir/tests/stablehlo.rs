@@ -84,6 +84,11 @@ fn an_operator_without_rule_is_refused_by_node_and_operator() {
             "   [gates] float[3,1,1,2] y = LSTM<hidden_size = 2>(x, w, r)",
         ),
         refusal(
+            "float[3,1,2] x, float[1,6,2] w, float[1,6,2] r",
+            "float[3,1,1,2] y",
+            "   [gru] float[3,1,1,2] y = GRU<hidden_size = 2>(x, w, r)",
+        ),
+        refusal(
             "float[1,1,4,4] x, float[1,1,3,3] w",
             "float[1,1,2,2] y",
             "   [pads] float[1,1,2,2] y = Conv<pads = [0]>(x, w)",
@@ -100,7 +105,8 @@ fn an_operator_without_rule_is_refused_by_node_and_operator() {
     `cut` (Slice) cannot be written in StableHLO: its operand 1 does not follow from extents and constants; StableHLO wants numbers there
     `drop` (Dropout) cannot be written in StableHLO: its attribute `seed` is no float
     `lstm` (LSTM) cannot be written in StableHLO: there is no rule for lengths of sequences
-    `gates` (LSTM) cannot be written in StableHLO: its weights are not those of four gates
+    `gates` (LSTM) cannot be written in StableHLO: its weights are not those of 4 gates
+    `gru` (GRU) cannot be written in StableHLO: there is no rule for a GRU that resets the state before its product
     `pads` (Conv) cannot be written in StableHLO: its attribute `pads` has not 4 elements
     `x`: StableHLO has no string[4]
     `conv` (Conv) cannot be written in StableHLO: there is no rule for its `auto_pad`

@@ -61,7 +61,12 @@ def step(progress: Any) -> lmsc.torch.TrainStep:
 
 def test_a_function_is_called_for_each_phase(tmp_path: Any) -> None:
     told: list[tuple[str, float]] = []
-    tell = lambda phase, share: told.append((phase, share))  # noqa: E731
+
+    def tell(phase: str, share: float) -> None:
+        # Shares between are told every so many milliseconds: none on a machine that is not busy.
+        if share in (0.0, 1.0):
+            told.append((phase, share))
+
     lmsc.compile(STEP, target="host", progress=tell)
     assert told == [("plan", 0.0), ("plan", 1.0)]
     told.clear()
@@ -76,12 +81,17 @@ def test_a_function_is_called_for_each_phase(tmp_path: Any) -> None:
     assert told == [("capture", 0.0), ("translate", 0.0), ("write", 0.0), ("write", 1.0)]
 
 
+def whole(shown: list[str]) -> list[str]:
+    """What is shown without the shares of a phase, which are told every so many milliseconds."""
+    return [line for line in shown if "." not in line]
+
+
 def test_the_bar_shows_phases_and_is_closed(tqdm: type[Bar]) -> None:
     step(True)
-    assert tqdm.shown == ["capture 0/3", "translate 1/3", "plan 2/3", "plan 3/3", "closed"]
+    assert whole(tqdm.shown) == ["capture 0/3", "translate 1/3", "plan 2/3", "plan 3/3", "closed"]
     with pytest.raises(lmsc.Refusal):
         lmsc.compile(STEP, target="host", budget=1, progress=True)
-    assert tqdm.shown == ["plan 0/1", "closed"]
+    assert whole(tqdm.shown) == ["plan 0/1", "closed"]
 
 
 def test_there_is_no_bar_without_a_terminal(tqdm: type[Bar], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,9 +99,9 @@ def test_there_is_no_bar_without_a_terminal(tqdm: type[Bar], monkeypatch: pytest
     assert tqdm.shown == []
     monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: True))
     lmsc.compile(STEP, target="host")
-    assert tqdm.shown == ["plan 0/1", "plan 1/1", "closed"]
+    assert whole(tqdm.shown) == ["plan 0/1", "plan 1/1", "closed"]
     lmsc.compile(STEP, target="host", progress=False)
-    assert tqdm.shown == ["plan 0/1", "plan 1/1", "closed"]
+    assert whole(tqdm.shown) == ["plan 0/1", "plan 1/1", "closed"]
 
 
 def test_without_tqdm_there_is_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:

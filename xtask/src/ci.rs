@@ -77,6 +77,8 @@ pub(crate) const STEPS: [Step; 34] = [
     step("build", Needs::Folder, |job| job.test(&[&TESTS[..], &["--no-run"]].concat(), GATED)),
     // The folder is not locked while tests run, so other steps build meanwhile.
     step("test", Needs::Program, |job| job.test(&[&TESTS[..], &["--", "--include-ignored"]].concat(), GATED)),
+    // It takes about as long as `test`: beside that, it ends before the short steps are done.
+    step("python", Needs::Folder, |job| job.script("check-python", &[])),
     step("doc-test", Needs::Folder, |job| job.test(&["--doc"], GATED)),
     step("doc", Needs::Folder, doc),
     step("ratios", Needs::Folder, |job| job.cargo(&RATIOS, &[])),
@@ -90,7 +92,6 @@ pub(crate) const STEPS: [Step; 34] = [
     step("iree", Needs::Program, |job| job.script("check-iree", &["tiny_mlp"])),
     step("ort", Needs::Program, |job| job.script("check-ort", &[])),
     step("onnx", Needs::Program, |job| job.script("check-onnx", &[])),
-    step("python", Needs::Folder, |job| job.script("check-python", &[])),
     step("survival", Needs::Program, |job| job.script("check-survival", &[])),
     step("docs", Needs::Program, |job| job.script("check-docs", &[]) && job.script("check-release", &[])),
     // It builds nothing; but as the step `mlir` it may install Debian's packages, one at a time.

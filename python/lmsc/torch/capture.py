@@ -38,6 +38,7 @@ from .errors import CaptureError, capture_error, line_of_trace
 from .gradients import lowering_table, native_table, tracing_table
 from .optimizers import LOCK, NoUpdate, StateTensor, Update, _compiling, hooks_of, update_of
 from .reach import Absent, Reach, Saved, Slot, Tensors, lines_of_draws, refuse_changes
+from .recurrent import gru, is_padded, lstm
 
 
 @dataclass
@@ -78,29 +79,19 @@ class Captured:
 _SET_DATA = Tensor.data.__set__  # type: ignore[attr-defined]
 
 
-def _lstm(
-    input: Tensor, hx: Any, params: Any, biases: bool, layers: int, dropout: float, train: bool, both: bool, first: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """An LSTM as its cells. PyTorch would take oneDNN's, and its setting for this is one for all threads."""
-    from torch._decomp import decompositions as d
-
-    cells = d.gather_params(params, biases, hx[0].size(2) != hx[1].size(2))
-    hidden = list(zip(hx[0], hx[1]))
-    out, last = d._rnn_helper(input, hidden, cells, biases, layers, dropout, train, both, first, d.one_layer_lstm)
-    h, c = zip(*last)
-    return out, torch.stack(h, 0), torch.stack(c, 0)
-
-
 _ATTENTION = (
     torch.nn.functional.scaled_dot_product_attention, torch.ops.aten.scaled_dot_product_attention,
     torch.ops.aten.scaled_dot_product_attention.default,
 )  # fmt: skip
 
 
+_RECURRENT: dict[Any, Callable[..., Any]] = {torch.lstm: lstm, torch.gru: gru}
+
+
 class _Whole(TorchFunctionMode):
     """Keeps dropout one operator, whose parts PyTorch would trace on the processor, and takes functions of `REPLACED` apart.
 
-    Attention is one operator if `compact`. If `native`, PyTorch chooses the operators.
+    Attention is one operator if `compact`, and so is a layer of an LSTM or GRU. If `native`, PyTorch chooses the operators.
     """
 
     def __init__(self, compact: bool, native: bool = False) -> None:
@@ -118,14 +109,14 @@ class _Whole(TorchFunctionMode):
                 args[0].copy_(args[1])
             return None
         if self.native:
-            if func is torch.lstm and len(args) == 9:
+            if func is torch.lstm and is_padded(args):
                 # The operator of oneDNN cannot be traced.
-                return _lstm(*args)
+                return lstm(*args, compact=False)
             return _checked_by_none(func, args, kwargs) if func in REPLACED else func(*args, **kwargs)
         if func in _ATTENTION:
             return attention(*args, **kwargs, compact=self.compact)
-        if func is torch.lstm and len(args) == 9:
-            return _lstm(*args)
+        if func in _RECURRENT and is_padded(args):
+            return _RECURRENT[func](*args, compact=self.compact)
         if func in REPLACED:
             return REPLACED[func](*args, **kwargs)
         if func in (torch.dropout, torch.nn.functional.dropout) and not kwargs.get("inplace"):
@@ -189,7 +180,7 @@ class _Seeded(Exception):
 def _tracing(native: torch.device | None = None) -> Iterator[None]:
     """Settings under which everything that runs becomes operators that can be translated, or those that PyTorch runs on the device `native`.
 
-    An LSTM is its cells, and what a checkpoint would run again is not run: lmsc decides that.
+    What a checkpoint would run again is not run: lmsc decides that.
     """
     from torch.utils import checkpoint
 

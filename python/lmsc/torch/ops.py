@@ -13,17 +13,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_LIBRARY = torch.library.Library("lmsc", "DEF")
-_LIBRARY.define(
+LIBRARY = torch.library.Library("lmsc", "DEF")
+LIBRARY.define(
     "adamw(Tensor lr, Tensor step, Tensor w, Tensor g, Tensor m, Tensor v, float beta1, float beta2, float eps, float decay)"
     " -> (Tensor, Tensor, Tensor)"
 )
-_LIBRARY.define("sgd(Tensor lr, Tensor w, Tensor g) -> Tensor")
-_LIBRARY.define("expected(Tensor y, Tensor ok, str words) -> Tensor")
-_LIBRARY.define(
+LIBRARY.define("sgd(Tensor lr, Tensor w, Tensor g) -> Tensor")
+LIBRARY.define("expected(Tensor y, Tensor ok, str words) -> Tensor")
+LIBRARY.define(
     "attention(Tensor q, Tensor k, Tensor v, Tensor? mask, bool is_causal, float scale) -> (Tensor, Tensor, Tensor)"
 )
-_LIBRARY.define(
+LIBRARY.define(
     "attention_backward(Tensor dy, Tensor q, Tensor k, Tensor v, Tensor y, Tensor maxima, Tensor sums, Tensor? mask, bool is_causal,"
     " float scale) -> (Tensor, Tensor, Tensor)"
 )
@@ -39,8 +39,8 @@ def _adamw(
     return w * (1 - lr * decay) - (lr / first).to(w.dtype) * (m / denominator), m, v
 
 
-_LIBRARY.impl("adamw", _adamw, "CompositeExplicitAutograd")
-_LIBRARY.impl("sgd", lambda lr, w, g: w - lr * g, "CompositeExplicitAutograd")
+LIBRARY.impl("adamw", _adamw, "CompositeExplicitAutograd")
+LIBRARY.impl("sgd", lambda lr, w, g: w - lr * g, "CompositeExplicitAutograd")
 torch.library.register_fake(
     "lmsc::adamw", lambda lr, step, w, g, m, v, *_: (torch.empty_like(w), torch.empty_like(m), torch.empty_like(v))
 )
@@ -114,8 +114,8 @@ def _backward_gradient(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
     return *found, None, None, None, None, None, None
 
 
-_LIBRARY.impl("attention", _attention, "CompositeExplicitAutograd")
-_LIBRARY.impl("attention_backward", _attention_backward, "CompositeExplicitAutograd")
+LIBRARY.impl("attention", _attention, "CompositeExplicitAutograd")
+LIBRARY.impl("attention_backward", _attention_backward, "CompositeExplicitAutograd")
 torch.library.register_fake(
     "lmsc::attention",
     lambda q, k, v, *_: (

@@ -332,3 +332,47 @@ def attention_backward(
         "AttentionGrad", *(t.value(x) for x in (dy, q, k, v, y, maxima, sums)), None if mask is None else t.value(mask), domain=LMSC,
         is_causal=int(is_causal), scale=float(scale), outputs=_used(n, [True] * 3),
     )  # fmt: skip
+
+
+def _recurrent(t: Translator, n: Node, name: str, operands: list[Node | None], hidden: Node, reverse: bool, used: Sequence[bool], **attributes: Any) -> list[str]:
+    """A recurrent operator of one direction; the one that keeps no gates where nothing reads them."""
+    names = [None if x is None else t.value(x) for x in operands]
+    return t.b.node(
+        name, *names, domain=MICROSOFT if name.endswith(("Training", "Grad")) else "", hidden_size=t.shape(hidden)[-1],
+        direction="reverse" if reverse else "forward", outputs=used, **attributes,
+    )  # fmt: skip
+
+
+@op("lmsc::lstm")
+def lstm(t: Translator, n: Node, x: Node, w: Node, r: Node, b: Node | None, h: Node, c: Node, *, reverse: bool) -> list[str]:
+    used = _used(n, [True] * 5)
+    if any(used[3:]):
+        return _recurrent(t, n, "LSTMTraining", [x, w, r, b, None, h, c], h, reverse, used)
+    return [*_recurrent(t, n, "LSTM", [x, w, r, b, None, h, c], h, reverse, used[:3]), "", ""]
+
+
+@op("lmsc::lstm_backward")
+def lstm_backward(
+    t: Translator, n: Node, dy: Node | None, dh: Node | None, dc: Node | None, x: Node, w: Node, r: Node, b: Node | None, h: Node, c: Node,
+    y: Node, cells: Node, gates: Node, *, reverse: bool,
+) -> list[str]:  # fmt: skip
+    # The bias is in the gates.
+    operands = [x, w, r, None, h, c, y, cells, gates, dy, dh, dc]
+    return _recurrent(t, n, "LSTMGrad", operands, h, reverse, _used(n, [True] * 6))
+
+
+@op("lmsc::gru")
+def gru(t: Translator, n: Node, x: Node, w: Node, r: Node, b: Node | None, h: Node, *, reverse: bool) -> list[str]:
+    used = _used(n, [True] * 3)
+    if used[2]:
+        return _recurrent(t, n, "GRUTraining", [x, w, r, b, None, h], h, reverse, used, linear_before_reset=1)
+    return [*_recurrent(t, n, "GRU", [x, w, r, b, None, h], h, reverse, used[:2], linear_before_reset=1), ""]
+
+
+@op("lmsc::gru_backward")
+def gru_backward(
+    t: Translator, n: Node, dy: Node | None, dh: Node | None, x: Node, w: Node, r: Node, b: Node | None, h: Node, y: Node, gates: Node,
+    *, reverse: bool,
+) -> list[str]:  # fmt: skip
+    operands = [x, w, r, b, None, h, y, gates, dy, dh]
+    return _recurrent(t, n, "GRUGrad", operands, h, reverse, _used(n, [True] * 5), linear_before_reset=1)

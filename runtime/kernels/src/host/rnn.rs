@@ -135,7 +135,7 @@ impl Layer {
         let (h, g, b, i) = (self.hidden, self.gates * self.hidden, self.batch, self.inputs);
         let all = self.steps * b;
         let shapes =
-            [(all, g, i), (b, g, h), (all, i, g), (b, h, g), (g, i, b), (g, h, b), (b, h, h), (h, h, b)];
+            [(all, g, i), (b, g, h), (all, i, g), (b, h, g), (g, i, all), (g, h, all), (b, h, h), (h, h, b)];
         shapes.into_iter().map(|(m, n, k)| self.times(m, n, k).parallel()).max().unwrap_or(0)
     }
 }
@@ -207,6 +207,36 @@ vectorized! {
         for i in 0..hidden {
             c[i] = forget[i] * c[i] + input[i] * candidate[i];
             h[i] = output[i] * tanh(c[i]);
+        }
+    }
+}
+
+vectorized! {
+    /// The gradients of one sequence's gates i, o, f, c before their activations, from those of its state and cell; `dc` becomes that
+    /// of the cell before.
+    fn lstm_cell_gradient(
+        gates: &[f32],
+        cell: &[f32],
+        before: &[f32],
+        dh: &[f32],
+        dc: &mut [f32],
+        out: &mut [f32],
+    ) {
+        let hidden = dh.len();
+        let [input, output, forget, candidate] = [0, 1, 2, 3].map(|g| &gates[g * hidden..][..hidden]);
+        let (of_input, rest) = out.split_at_mut(hidden);
+        let (of_output, rest) = rest.split_at_mut(hidden);
+        let (of_forget, of_candidate) = rest.split_at_mut(hidden);
+        let (cell, before, dc) = (&cell[..hidden], &before[..hidden], &mut dc[..hidden]);
+        let of_candidate = &mut of_candidate[..hidden];
+        for i in 0..hidden {
+            let tanh_cell = tanh(cell[i]);
+            let d_cell = dc[i] + dh[i] * output[i] * (1.0 - tanh_cell * tanh_cell);
+            of_input[i] = d_cell * candidate[i] * input[i] * (1.0 - input[i]);
+            of_output[i] = dh[i] * tanh_cell * output[i] * (1.0 - output[i]);
+            of_forget[i] = d_cell * before[i] * forget[i] * (1.0 - forget[i]);
+            of_candidate[i] = d_cell * input[i] * (1.0 - candidate[i] * candidate[i]);
+            dc[i] = d_cell * forget[i];
         }
     }
 }
@@ -320,32 +350,19 @@ pub(crate) fn lstm_grad(spec: &Spec<'_>) -> Made {
                 let gates = &gates[here * l.step_gates()..][..l.step_gates()];
                 let out = &mut dgates[t * l.step_gates()..][..l.step_gates()];
                 for n in 0..l.batch {
-                    for i in 0..l.hidden {
-                        let (at, row) = (n * l.hidden + i, n * width + i);
-                        let [input, output, forget, candidate] =
-                            [0, 1, 2, 3].map(|g| gates[row + g * l.hidden]);
-                        let tanh_cell = tanh(cell[at]);
-                        let d_cell = dc[at] + dh[at] * output * (1.0 - tanh_cell * tanh_cell);
-                        out[row] = d_cell * candidate * input * (1.0 - input);
-                        out[row + l.hidden] = dh[at] * tanh_cell * output * (1.0 - output);
-                        out[row + 2 * l.hidden] = d_cell * before[at] * forget * (1.0 - forget);
-                        out[row + 3 * l.hidden] = d_cell * input * (1.0 - candidate * candidate);
-                        dc[at] = d_cell * forget;
-                    }
-                }
-                start(first, h0, d * part);
-                let hidden: &[f32] = match order.peek() {
-                    Some(&previous) => &y[l.at(previous, d) * part..][..part],
-                    None => first,
-                };
-                if !dr.is_empty() {
-                    let dr = &mut dr[d * width * l.hidden..][..width * l.hidden];
-                    transposed(l.times(width, l.hidden, l.batch), (out, width), hidden, dr, room);
+                    let (row, state) = (n * width..(n + 1) * width, n * l.hidden..(n + 1) * l.hidden);
+                    let (cell, before) = (&cell[state.clone()], &before[state.clone()]);
+                    let dc = &mut dc[state.clone()];
+                    lstm_cell_gradient(&gates[row.clone()], cell, before, &dh[state], dc, &mut out[row]);
                 }
                 by_columns(l.times(l.batch, l.hidden, width), (out, width), r, dh, false, room);
             }
             put(dh0, d, dh);
             put(dc0, d, dc);
+            if !dr.is_empty() {
+                let dr = &mut dr[d * width * l.hidden..][..width * l.hidden];
+                recurrent_gradients(&l, d, dgates, [y, h0], dr, room);
+            }
             input_gradients(&l, d, dgates, x, w, [&mut *dx, &mut *dw], room);
             if !db.is_empty() {
                 let db = &mut db[d * 2 * width..][..2 * width];
@@ -373,11 +390,37 @@ fn input_gradients(
     }
     if !dw.is_empty() {
         let dw = &mut dw[d * width * l.inputs..][..width * l.inputs];
-        let steps =
-            dgates.chunks_exact(l.step_gates().max(1)).zip(x.chunks_exact((l.batch * l.inputs).max(1)));
-        for (dgates, x) in steps {
-            transposed(l.times(width, l.inputs, l.batch), (dgates, width), x, dw, room);
+        transposed(l.times(width, l.inputs, l.steps * l.batch), (dgates, width), x, dw, room);
+    }
+}
+
+/// dR of one direction of an LSTM: the products of the gradients of its gates with the states before them.
+fn recurrent_gradients(
+    l: &Layer,
+    d: usize,
+    dgates: &[f32],
+    [y, h0]: [&[f32]; 2],
+    dr: &mut [f32],
+    room: &mut [f32],
+) {
+    let (width, part, gates) = (l.gates * l.hidden, l.step_hidden(), l.step_gates());
+    let mut add = |steps: usize, from: usize, states: &[f32]| {
+        let x = l.times(width, l.hidden, steps * l.batch);
+        transposed(x, (&dgates[from * gates..][..steps * gates], width), states, dr, room);
+    };
+    let Some(first) = l.order(d).next() else { return };
+    if !h0.is_empty() {
+        add(1, first, &h0[d * part..][..part]);
+    }
+    let others = l.steps - 1;
+    if l.directions > 1 {
+        for (before, t) in l.order(d).zip(l.order(d).skip(1)) {
+            add(1, t, &y[l.at(before, d) * part..][..part]);
         }
+    } else if others > 0 {
+        // The states of all steps lie one after another, and so do their gates.
+        let (from, before) = if first == 0 { (1, 0) } else { (0, 1) };
+        add(others, from, &y[before * part..][..others * part]);
     }
 }
 
@@ -386,6 +429,27 @@ fn sum_rows(rows: &[f32], out: &mut [f32]) {
     let width = out.len();
     for (i, out) in out.iter_mut().enumerate() {
         *out = rows.iter().skip(i).step_by(width).map(|&x| f64::from(x)).sum::<f64>() as f32;
+    }
+}
+
+vectorized! {
+    /// The activations of gates.
+    fn sigmoids(gates: &mut [f32]) {
+        gates.iter_mut().for_each(|g| *g = g.sigmoid());
+    }
+}
+
+vectorized! {
+    /// The next state of one sequence, from its gates z and r, the part of its candidate that comes from inputs, which becomes the
+    /// candidate, and the part that comes from the state.
+    fn gru_state(gates: &mut [f32], recurrent: &[f32], h: &mut [f32]) {
+        let hidden = h.len();
+        let (activated, candidate) = gates.split_at_mut(2 * hidden);
+        let (z, recurrent, candidate) = (&activated[..hidden], &recurrent[..hidden], &mut candidate[..hidden]);
+        for i in 0..hidden {
+            candidate[i] = tanh(candidate[i] + recurrent[i]);
+            h[i] = (1.0 - z[i]) * candidate[i] + z[i] * h[i];
+        }
     }
 }
 
@@ -420,9 +484,7 @@ pub(crate) fn gru(spec: &Spec<'_>) -> Made {
                     Matrix { data: r_gates, lane: l.hidden, k: 1 },
                 );
                 gemm::parallel(l.times(l.batch, split, l.hidden), &left, &right, gates, z_and_r, room);
-                for gates in gates.chunks_exact_mut(width) {
-                    gates[..split].iter_mut().for_each(|g| *g = g.sigmoid());
-                }
+                gates.chunks_exact_mut(width).for_each(|gates| sigmoids(&mut gates[..split]));
                 let x = l.times(l.batch, l.hidden, l.hidden);
                 if l.resets_behind {
                     by_rows(x, h, r_candidate, candidate, false, room);
@@ -436,14 +498,9 @@ pub(crate) fn gru(spec: &Spec<'_>) -> Made {
                     // The product uses the reset state, r · h.
                     by_reset(&l, h, gates, r_candidate, candidate, room);
                 }
-                for n in 0..l.batch {
-                    let gates = &mut gates[n * width..][..width];
-                    for i in 0..l.hidden {
-                        let at = n * l.hidden + i;
-                        let new = tanh(gates[split + i] + candidate[at]);
-                        gates[split + i] = new;
-                        h[at] = (1.0 - gates[i]) * new + gates[i] * h[at];
-                    }
+                for (n, gates) in gates.chunks_exact_mut(width).enumerate() {
+                    let state = n * l.hidden..(n + 1) * l.hidden;
+                    gru_state(gates, &candidate[state.clone()], &mut h[state]);
                 }
                 put(y, l.at(t, d), h);
                 put(kept, l.at(t, d), gates);
