@@ -6,6 +6,9 @@ peak, or the smallest budget where that is refused: once with the link of the ta
 operators run again instead of being copied. Losses, gradients, parameters and buffers must have the same bits, and the measured peak of the last
 step at most 2 % above the planned one.
 
+`--planning` measures instead how long the plans of a few large graphs take, in seconds of the processor: the reading of the joint graph, the search, the
+written graphs and their check. What PyTorch does before and behind that is not counted.
+
 Prints one line a model. `--write FILE` puts the rows into the table of a document, beside those of models that were not tried this time. Arguments
 select models by parts of their names. Each model has a process of its own; the exit status is 1 if one differs, fails or takes more.
 """
@@ -29,6 +32,16 @@ HEAD = (
     "| model | link | graphs | operators | as it is, KiB | within | planned | measured / planned | leave | run again | of them random | bits |",
     "|---" * 12 + "|",
 )
+PLANNING_MARKS = ("<!-- planning -->", "<!-- end of planning -->")
+PLANNING_HEAD = (
+    "| model | operators | 0.6: seconds, of the search | smallest: seconds, of the search | by `effort` 20 | the plan's time by `effort` 20, 0.6 / smallest |",
+    "|---" * 6 + "|",
+)
+#: Graphs of 500 to 900 operators.
+LARGE = (
+    "timm ghostnet_050, smooth", "timm nfnet_l0, smooth", "torchvision regnet_y_400mf, smooth", "torchvision efficientnet_b0, smooth",
+    "torchvision LR-ASPP, smooth", "diffusers conditional U-Net",
+)  # fmt: skip
 SLACK = 1.02
 SECONDS = 600
 
@@ -145,6 +158,61 @@ def _tried(name: str, slow: str, budget: str) -> dict[str, Any] | None:
     return rows
 
 
+def planning(name: str) -> dict[str, Any]:
+    """The seconds that the plan of the model's first graph takes within 0.6 of its peak and at its smallest, by the default effort and by 20."""
+    import dataclasses
+    import time
+    from types import SimpleNamespace
+
+    import lmsc
+    import torch
+    from lmsc.torch import backend
+    from lmsc.torch.backend import planning as module
+
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    ask, plan = module._lmsc.plan_problem, backend.planned
+    searching = [0.0]
+    rows: dict[str, Any] = {}
+
+    def asking(*args: Any) -> str:
+        begin = time.process_time()
+        try:
+            return ask(*args)
+        finally:
+            searching[0] += time.process_time() - begin
+
+    def each(joint: Any, ends: Any, options: Any, *rest: Any, **keywords: Any) -> Any:
+        written = None
+        for budget in ("0.6x", "smallest") if ends.backward and not rows else ():
+            for effort in (None, 20):
+                searching[0], begin = 0.0, time.process_time()
+                try:
+                    written = plan(joint, ends, dataclasses.replace(options, budget=budget, effort=effort), *rest, **keywords)
+                    found = {"operators": written.plan.operators, "modelled": written.plan.seconds}
+                except lmsc.Refusal:
+                    found = {"refused": True}
+                rows[f"{budget} {effort}"] = found | {"seconds": time.process_time() - begin, "search": searching[0]}
+        return written or plan(joint, ends, options, *rest, **keywords)
+
+    module._lmsc = SimpleNamespace(**{**vars(module._lmsc), "plan_problem": asking})
+    backend.planned = each
+    model = models()[name]()
+    torch.compile(model.module.train(), backend=backend.backend, options={"budget": "smallest"})(*model.batch(0))
+    return rows
+
+
+def planning_line(name: str, rows: dict[str, Any]) -> str:
+    def seconds(key: str) -> str:
+        return f"{rows[key]['seconds']:.1f}, {rows[key]['search']:.1f}" + (" (refused)" if "refused" in rows[key] else "")
+
+    budgets = "0.6x", "smallest"
+    price = (f"{rows[f'{b} 20']['modelled'] / rows[f'{b} None']['modelled']:.3f}" if "modelled" in rows[f"{b} None"] else "" for b in budgets)
+    efforts = " / ".join(f"{rows[f'{b} 20']['seconds']:.1f}" for b in budgets)
+    cells = name.removesuffix(", as in torch_models.py"), rows["smallest None"]["operators"], *(seconds(f"{b} None") for b in budgets), efforts, " / ".join(price)
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
 def line(name: str, link: str, row: dict[str, Any]) -> str:
     within = "0.6" if row["budget"] == "0.6x" else f"{row['planned'] / row['as_it_is']:.2f}, the smallest"
     cells = [
@@ -158,17 +226,35 @@ def is_wrong(row: dict[str, Any]) -> bool:
     return bool(row["differs"]) or row["measured"] > SLACK * row["planned"]
 
 
-def write(path: Path, lines: dict[str, list[str]]) -> None:
+def write(path: Path, lines: dict[str, list[str]], marks: tuple[str, str] = MARKS, head: tuple[str, str] = HEAD) -> None:
     """Replaces the rows of these models in the table of the document."""
     text = path.read_text()
-    before, rest = text.split(MARKS[0])
-    old, behind = rest.split(MARKS[1])
+    before, rest = text.split(marks[0])
+    old, behind = rest.split(marks[1])
     kept: dict[str, list[str]] = {}
-    for row in (row for row in old.splitlines() if row.startswith("| ") and row not in HEAD):
+    for row in (row for row in old.splitlines() if row.startswith("| ") and row not in head):
         kept.setdefault(row.removeprefix("| ").split(" |")[0], []).append(row)
     kept |= lines
     rows = [row for name in sorted(kept, key=str.lower) for row in kept[name]]
-    path.write_text("\n".join([before + MARKS[0], *HEAD, *rows, MARKS[1] + behind]))
+    path.write_text("\n".join([before + marks[0], *head, *rows, marks[1] + behind]))
+
+
+def measure_planning(args: argparse.Namespace) -> int:
+    failed = 0
+    for name in (f"{large}, as in torch_models.py" for large in LARGE):
+        if args.names and not any(part in name for part in args.names):
+            continue
+        command = [sys.executable, __file__, "--planning", "--one", name]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
+        if ran.returncode:
+            failed += 1
+            print(f"{name}: {(ran.stderr.strip().splitlines() or ['failed'])[-1][:200]}", flush=True)
+            continue
+        row = planning_line(name, json.loads(ran.stdout.splitlines()[-1]))
+        print(row, flush=True)
+        if args.write:
+            write(args.write, {row.removeprefix("| ").split(" |")[0]: [row]}, PLANNING_MARKS, PLANNING_HEAD)
+    return int(failed > 0)
 
 
 def main() -> int:
@@ -178,10 +264,16 @@ def main() -> int:
     parser.add_argument("--missing", action="store_true", help="only models without a row in the table that is written")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--slow", help=argparse.SUPPRESS)
+    parser.add_argument("--planning", action="store_true", help="how long plans of large graphs take")
     args = parser.parse_args()
+    if args.one and args.planning:
+        print(json.dumps(planning(args.one)))
+        return 0
     if args.one:
         print(json.dumps(tried(args.one, args.slow)))
         return 0
+    if args.planning:
+        return measure_planning(args)
     host = (ROOT / "plan/cost/targets/host.toml").read_text()
     wrong, lines = 0, {}
     with tempfile.TemporaryDirectory() as folder:

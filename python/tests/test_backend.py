@@ -282,6 +282,7 @@ def test_a_bound_on_time_finds_the_smallest_memory(made: list[Any], slow: str) -
         ({"budget": "lots"}, "lots"),
         ({"budget": "1GiB", "speed": 3}, "speed"),
         ({"budget": "1GiB", "inner": "tvm"}, "inner"),
+        ({"budget": "1GiB", "offload_parameters": True}, "moves parameters"),
         ({"budget": "1GiB", "effort": -1}, "effort"),
         ({"budget": "1GiB", "target": "abacus"}, "abacus"),
         ({"budget": "1GiB", "profile": "host"}, "profile"),
@@ -590,6 +591,33 @@ def test_a_mistake_of_the_writer_is_found(mutation: Any, name: str, slow: str, m
         assert done
     else:
         pytest.fail("not found" if done else "the mutation found no place")
+
+
+def test_a_copy_from_the_host_takes_the_link_and_runs_again_unless_the_caller_may_change_it() -> None:
+    from lmsc.torch.backend.costs import Target
+    from lmsc.torch.backend.problem import Problem
+    from torch._functorch._aot_autograd.descriptors import ParamAOTInput
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    def step(x: torch.Tensor, weight: torch.Tensor, table: torch.Tensor, tangents: torch.Tensor) -> torch.Tensor:
+        y = x @ weight.to(x.device) + table.view(64, 64).to(x.device)
+        return y.sin() * tangents
+
+    with FakeTensorMode():
+        device = [torch.empty(64, 64, device="cuda") for _ in range(2)]
+        host = [torch.empty(64, 64) for _ in range(2)]
+        graph = make_fx(step)(device[0], *host, device[1]).graph
+    inputs = graph.find_nodes(op="placeholder")
+    for node, name in zip(inputs, ("x", "weight", "table", "tangents"), strict=True):
+        node.target = name
+    inputs[1].meta["desc"] = ParamAOTInput("weight")
+    host_target = Target.named("host")
+    add = next(node for node in graph.nodes if node.target is torch.ops.aten.add.Tensor)
+    problem = Problem(graph, [add], [None], host_target)
+    copies = [op for op in problem.ops if op.kind == "run" and op.node.target is torch.ops.aten._to_copy.default]
+    assert [op.again for op in copies] == [True, False]
+    assert all(op.seconds > 64 * 64 * 4 / host_target.link["in_bytes_per_second"] for op in copies)
 
 
 @pytest.mark.parametrize("name", ["torch-compile", "gradient-checkpointing", "activation-memory-budget", "torch-faq", "several-gpus"])

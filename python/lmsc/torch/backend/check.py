@@ -138,7 +138,7 @@ def _shares_memory(target: Any) -> bool:
 
 def _written_to(node: fx.Node) -> list[fx.Node]:
     """The operands that the schema marks as written."""
-    if not isinstance(node.target, torch._ops.OpOverload):
+    if not isinstance(node.target, torch._ops.OpOverload) or not node.target._schema.is_mutable:
         return []
     by_name = dict(zip((argument.name for argument in node.target._schema.arguments), node.args, strict=False)) | node.kwargs
     marked = [by_name.get(a.name) for a in node.target._schema.arguments if a.alias_info is not None and a.alias_info.is_write]

@@ -35,6 +35,8 @@ def number(size: Any) -> int:
 
 
 def tensors(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
     return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
@@ -79,6 +81,16 @@ def flop(node: fx.Node) -> float:
     return float(formula(*tree_map(plain, args), **tree_map(plain, kwargs), out_val=tree_map(plain, node.meta.get("val"))))
 
 
+def _crosses(node: fx.Node) -> tuple[int, bool]:
+    """The bytes that the node copies between the host and the device, and whether it copies them to the host."""
+    if getattr(node.target, "overloadpacket", None) is not torch.ops.aten._to_copy:
+        return 0, False
+    result, operand = node.meta["val"], node.args[0].meta["val"]
+    outward = result.device.type == "cpu"
+    crosses = outward != (operand.device.type == "cpu")
+    return (bytes_of(operand if outward else result) if crosses else 0), outward
+
+
 @dataclass(frozen=True)
 class Target:
     """The machine that plans are made for: what `lmsc targets NAME --json` tells."""
@@ -97,7 +109,11 @@ class Target:
         return self.facts["link"]
 
     def seconds(self, node: fx.Node, moved_bytes: int) -> float:
-        """The time of the node, which reads and writes this number of bytes."""
+        """The time of the node, which reads and writes this number of bytes. A copy to or from the host takes the link."""
+        moved, outward = _crosses(node)
+        if moved:
+            link = self.link
+            return moved / link["out_bytes_per_second" if outward else "in_bytes_per_second"] + link["latency_nanos"] * 1e-9
         return self.seconds_of(flop(node), moved_bytes, node)
 
     def seconds_of(self, work: float, moved_bytes: int, node: fx.Node) -> float:

@@ -243,7 +243,7 @@ class FusedProblem(Problem):
     def _operators(self, order: Sequence[fx.Node]) -> list[Op]:
         nodes = [node for node in order if _computes(node)]
         first, second = ([node for node in nodes if (node in self.forward) == forward] for forward in (True, False))
-        fixed = {node for node in nodes if not runs_again(node) or self._reads_what_changes(node)}
+        fixed = {node for node in nodes if not runs_again(node) or self.reads_what_changes(node)}
         before = self._before(nodes)
         late = self._late(first, second, fixed, before)
         crossing = {i for node in late.nodes for i in late.inputs[node] if i in self.forward and i not in late.inlined}
@@ -251,10 +251,6 @@ class FusedProblem(Problem):
         self.inlined = (early.inlined, late.inlined)
         passes = [[op for kernel in kernels.ordered() for op in self._kernel(kernel, phase)] for phase, kernels in enumerate((early, late))]
         return [*passes[0], *self._moments(), *passes[1]]
-
-    def _reads_what_changes(self, node: fx.Node) -> bool:
-        """Whether the node reads memory that is written to later, or that the caller may write to before the backward pass."""
-        return not (self.changed | self.foreign).isdisjoint(self._storages(node.all_input_nodes))
 
     def _before(self, nodes: Sequence[fx.Node]) -> dict[fx.Node, set[fx.Node]]:
         """Nodes that must run before a node beside its operands: effects keep their order, and memory is written to between its readers."""
@@ -328,7 +324,7 @@ class FusedProblem(Problem):
         makes = tuple(sorted(made - loads))
         moved = sum(self.bytes[s] for s in loads | made)
         again = all(map(runs_again, kernel.nodes)) and not self.pinned.intersection(makes)
-        if phase == 0 and not self.foreign.isdisjoint(loads):
+        if phase == 0 and not self.foreign.isdisjoint(loads) or any(not self.unsteady.isdisjoint(n.all_input_nodes) for n in kernel.nodes):
             again = False
         seconds = self.target.seconds_of(sum(map(flop, kernel.nodes)), moved, node)
         return [Op("run", node, phase, seconds, self._counted(loads), makes, (), again)]

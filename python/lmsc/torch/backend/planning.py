@@ -32,6 +32,11 @@ from .write import Ends, Writer
 
 log = logging.getLogger("lmsc.torch")
 
+#: The effort for a graph of at most this number of operators. The time of a search grows with the square of their number, so that of larger graphs gets
+#: less effort: 6 for 750 operators. There, of seven models of 552 to 829 operators, the full effort takes up to 8 seconds in place of 2, and the modelled
+#: times of plans are up to 3 % shorter.
+_EFFORT, _OPERATORS = 20, 400
+
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
@@ -44,8 +49,8 @@ class Options:
     budget: str
     #: The machine that plans are made for, as of `lmsc targets`; if left out, the device of the graph.
     target: str | None = None
-    #: The effort of the search in percent.
-    effort: int = 20
+    #: The effort of the search in percent; if left out, as of `effort_of`.
+    effort: int | None = None
     #: The compiler that runs the written graphs.
     inner: str = "eager"
     #: Whether the times of operators are those that they take on the device, instead of modelled ones.
@@ -65,6 +70,11 @@ class Options:
                 'options={"budget": …} is missing: bytes ("20GiB"), a share of the device\'s memory ("90%") or of the graph\'s own '
                 'peak ("0.6x"), "smallest", or "3% slower"'
             )
+        if "offload_parameters" in given:
+            raise InputError(
+                "option 'offload_parameters': code between two calls may read a parameter at any moment, so it stays on the device; "
+                'TrainStep(…, kernels="torch"), which knows when its caller reads, moves parameters'
+            )
         unknown = sorted(set(given) - set(cls.__dataclass_fields__))
         if unknown:
             raise InputError(f"option {unknown[0]!r}: the backend takes {', '.join(cls.__dataclass_fields__)}")
@@ -76,8 +86,8 @@ class Options:
             raise InputError(f"option profile={profile!r}: {of}")
         if not isinstance(given.get("several", False), bool):
             raise InputError(f"option several={given['several']!r}: True or False")
-        effort = given.get("effort", 20)
-        if not isinstance(effort, int) or isinstance(effort, bool) or not 0 <= effort < 1 << 32:
+        effort = given.get("effort")
+        if effort is not None and (not isinstance(effort, int) or isinstance(effort, bool) or not 0 <= effort < 1 << 32):
             raise InputError(f"option effort={effort!r}: an effort is a whole number of percent")
         wait = given.get("wait", 20)
         if not isinstance(wait, (int, float)) or isinstance(wait, bool) or not 0 < wait <= 86_400:
@@ -422,6 +432,13 @@ def _asked_again(problem: Problem, options: Options, ask: Any) -> tuple[dict[str
     return answer, named
 
 
+def effort_of(problem: Problem, options: Options) -> int:
+    """The effort of the search in percent."""
+    if options.effort is not None:
+        return options.effort
+    return max(round(_EFFORT * min(1.0, (_OPERATORS / max(len(problem.ops), 1)) ** 2)), 1)
+
+
 def _cost(answer: dict[str, Any], options: Options) -> tuple[int, int]:
     """Time and bytes, first the one that the goal leaves open."""
     costs = answer["makespan_ns"], answer["peak_bytes"]
@@ -439,7 +456,7 @@ def _ask(problem: Problem, options: Options, name: str, earlier: int, as_it_is: 
         "resident": problem.outside_bytes() + earlier,
         "device": facts["device_bytes"],
         "host": facts["host_bytes"],
-        "effort": options.effort,
+        "effort": effort_of(problem, options),
     }
     try:
         answer = json.loads(_lmsc.plan_problem(instance, asked))

@@ -227,6 +227,7 @@ class Problem:
         self.changed = self._changed(order)
         self.pinned = {self.storage[node] for node in self.forward_outputs if node in self.storage and node not in self.mutated}
         self.foreign = self._foreign(lasting)
+        self.unsteady = self._unsteady(lasting)
         self.ops = self._operators(order)
 
     # Which nodes are of the forward pass.
@@ -334,6 +335,30 @@ class Problem:
         late = (node for node in self.graph.nodes if node not in self.forward and node.op == "call_function" and not is_view(node))
         return (arguments | self.pinned) - self._storages(operand for node in late for operand in node.all_input_nodes)
 
+    def _unsteady(self, lasting: Set[int]) -> set[fx.Node]:
+        """The tensors of other devices that are written to in the step, or by the caller before the backward pass. They take no memory of the device, so
+        they have no storage here."""
+
+        def base(node: fx.Node) -> fx.Node:
+            while is_view(node):
+                node = node.args[0]
+            return node
+
+        inputs = self.graph.find_nodes(op="placeholder")
+        found = set(self.mutated.values())
+        if any(map(_is_tangent, inputs)):
+            found.update(node for node in inputs if not _is_lasting(node, lasting))
+        for node in self.graph.nodes:
+            if node.op == "call_function" and changes_operands(node):
+                found.update(changed_operands(node))
+        bases = set(map(base, found))
+        return {node for node in self.graph.nodes if base(node) in bases and any(t.device.type != self.device.type for t in tensors(node.meta.get("val")))}
+
+    def reads_what_changes(self, node: fx.Node) -> bool:
+        """Whether the node reads what is written to later, or what the caller may write to before the backward pass."""
+        operands = node.all_input_nodes
+        return not (self.changed | self.foreign).isdisjoint(self._storages(operands)) or not self.unsteady.isdisjoint(operands)
+
     def _counted(self, storages: Iterable[int]) -> tuple[int, ...]:
         """Those of which the problem must know: what is resident and never changes only takes its bytes."""
         return tuple(sorted({s for s in storages if s not in self.resident or s in self.changed}))
@@ -391,7 +416,8 @@ class Problem:
         makes = tuple(sorted({s for s in made if s is not None} - set(reads)))
         changes = self._counted(self._storages(changed_operands(node))) if writes else ()
         moved = sum(self.bytes[s] for s in self._storages(node.all_input_nodes) | set(makes))
-        foreign = phase == 0 and not self.foreign.isdisjoint(self._storages(node.all_input_nodes))
+        operands = node.all_input_nodes
+        foreign = phase == 0 and not self.foreign.isdisjoint(self._storages(operands)) or not self.unsteady.isdisjoint(operands)
         again = runs_again(node) and not foreign and not self.pinned.intersection(makes)
         seconds = self.target.seconds(node, moved)
         if is_collective(node):

@@ -19,6 +19,7 @@ from torch._functorch._aot_autograd.descriptors import SavedForBackwardsAOTOutpu
 from torch._functorch._aot_autograd.utils import _is_bwd_seed_offset, _is_tangent
 from torch._functorch.partitioners import is_rng_op
 from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
+from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.experimental.symbolic_shapes import find_symbol_binding_fx_nodes, free_symbols
 
 from . import copies as _copies  # noqa: F401 (registers the operators)
@@ -132,7 +133,8 @@ class Writer:
             for place, node in enumerate(saved)
         ]
         _finish(self.forward, [*self.outputs, *saved], [*self.ends.forward_descriptions, *described])
-        return fx.GraphModule(self.joint, self.forward), fx.GraphModule(self.joint, self.backward)
+        # Their code is generated once they run: the compiler that gets them may want another form of it.
+        return _LazyGraphModule(self.joint, self.forward), _LazyGraphModule(self.joint, self.backward)
 
     def _run(self, run: dict[str, Any]) -> None:
         op = self.problem.ops[run["op"]]
