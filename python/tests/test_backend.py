@@ -10,8 +10,10 @@ import logging
 import re
 import subprocess
 import sys
+import time
 import tomllib
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -591,6 +593,20 @@ def test_a_mistake_of_the_writer_is_found(mutation: Any, name: str, slow: str, m
         assert done
     else:
         pytest.fail("not found" if done else "the mutation found no place")
+
+
+def test_threads_may_call_a_graph_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, batches = Layers(), [rows(i) for i in range(4)]
+    want = [torch.autograd.grad(model(x).square().sum(), list(model.parameters())) for x in batches]
+    run = torch.compile(model, backend=lmsc_backend.backend, options={"budget": "smallest"})
+    run(batches[0]).sum().backward()
+    is_divided = steps._is_divided
+    # The first calls of all threads meet while the step is divided.
+    monkeypatch.setattr(steps, "_is_divided", lambda chain: (time.sleep(0.05), is_divided(chain))[1])
+    with ThreadPoolExecutor(len(batches)) as threads:
+        calls = [threads.submit(lambda x: torch.autograd.grad(run(x).square().sum(), list(model.parameters())), x) for x in batches]
+    for call, gradients in zip(calls, want, strict=True):
+        assert all(map(torch.allclose, call.result(), gradients))
 
 
 def test_a_copy_from_the_host_takes_the_link_and_runs_again_unless_the_caller_may_change_it() -> None:

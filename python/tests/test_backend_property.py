@@ -1,6 +1,6 @@
 """Random modules through `torch.compile(model, backend="lmsc")`, within random budgets: the bits of PyTorch's graphs, within the planned bytes.
 
-Four in each run; 2,000 where LMSC_THOROUGH is set. PyTorch's graphs are those of `aot_eager` with the partitioner that computes nothing again: the
+Five in each run; 2,001 where LMSC_THOROUGH is set. PyTorch's graphs are those of `aot_eager` with the partitioner that computes nothing again: the
 other one reads buffers again that the step has changed by then.
 """
 
@@ -28,6 +28,8 @@ from torch.nn import functional as F
 ROWS, WIDTH = 48, 32
 CASES = 2000 if "LMSC_THOROUGH" in os.environ else 4
 GROUP = 50
+#: A module whose repeat between the passes was counted without the new values of buffers.
+FOUND = (500_730,)
 
 Step = Callable[[nn.Module, Tensor], Tensor]
 
@@ -159,7 +161,7 @@ def test_random_modules_within_random_budgets_have_the_bits_of_a_step_without_a_
     torch.set_num_threads(1)
     slow = tmp_path / "slow.toml"
     slow.write_text(SLOW)
-    for seed in range(first, min(first + GROUP, CASES)):
+    for seed in (*range(first, min(first + GROUP, CASES)), *(FOUND if first == 0 else ())):
         made, budget, choose = drawn(seed)
         want = train(made, compiled(made, unplanned))
         target = choose.choice(["host", str(slow)])

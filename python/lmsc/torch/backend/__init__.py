@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
+from torch._dynamo.convert_frame import compile_lock
 from torch._functorch.partitioners import _extract_fwd_bwd_outputs
 from torch.fx.graph import _BoxedCodeGen
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
@@ -154,12 +155,16 @@ class _Compilation:
             if not self._is_followed():
                 return run(*args)
             call = self._call(args)
-            self.step.begin(call, self.budget(0) if self.options.of_the_machine else 0)
-            if self.portion is not None and self.portion.share is not None:
-                run = self._planned(self.graph, args)
-                self._settle()
-            results = run(*args)
-            self._note(call, results)
+            # Several threads may call the graphs of a step. Dynamo holds this lock while it compiles one of them.
+            with compile_lock:
+                self.step.begin(call, self.budget(0) if self.options.of_the_machine else 0)
+                if self.portion is not None and self.portion.share is not None:
+                    run = self._planned(self.graph, args)
+                    self._settle()
+                now = run
+            results = now(*args)
+            with compile_lock:
+                self._note(call, results)
             return results
 
         return following

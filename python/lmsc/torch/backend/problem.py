@@ -381,7 +381,9 @@ class Problem:
         old = self._counted(self._storages(self.mutated.values()))
         between = Op("between", None, 0, reads=self._counted(new_and_old), changes=old)
         arriving = self._storages(node for node in self.graph.find_nodes(op="placeholder") if _is_tangent(node))
-        return [between, Op("gradients", None, 1, makes=tuple(sorted(arriving)))]
+        # An operator that runs again between both is one of the forward graph, which holds the new values until its end.
+        new = self._counted(self._storages(self.mutated.keys()))
+        return [between, Op("gradients", None, 1, reads=new, makes=tuple(sorted(arriving)))]
 
     def _ops(self, node: fx.Node, phase: int) -> list[Op]:
         """The operator of the node; before a random one, that which keeps the state of its generator."""
