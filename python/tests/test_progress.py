@@ -63,7 +63,7 @@ def test_a_function_is_called_for_each_phase(tmp_path: Any) -> None:
     told: list[tuple[str, float]] = []
 
     def tell(phase: str, share: float) -> None:
-        # Shares between are told every so many milliseconds: none on a machine that is not busy.
+        # A phase that takes long also tells its share from time to time.
         if share in (0.0, 1.0):
             told.append((phase, share))
 
@@ -82,7 +82,7 @@ def test_a_function_is_called_for_each_phase(tmp_path: Any) -> None:
 
 
 def whole(shown: list[str]) -> list[str]:
-    """What is shown without the shares of a phase, which are told every so many milliseconds."""
+    """The lines without the shares of a phase, which a phase that takes long tells from time to time."""
     return [line for line in shown if "." not in line]
 
 

@@ -210,6 +210,48 @@ fn before(cx: &mut Cx<'_>, first: &Val, states: &Val, backward: bool) -> Val {
     cx.w.concatenate(&if backward { [&rest, &first] } else { [&first, &rest] }, 0)
 }
 
+/// Adds a direction's gradients of X, W, R and the bias, the first of `found`, from those of the gates' products with X and with the
+/// states before each step.
+fn weight_gradients(
+    cx: &mut Cx<'_>,
+    found: &mut [Vec<Val>],
+    [of_inputs, of_states]: [&Val; 2],
+    [x, w]: [&Val; 2],
+    states: impl FnOnce(&mut Cx<'_>) -> Val,
+) {
+    if cx.wanted(0).is_some() {
+        let dx = cx.w.dot(of_inputs, w, [&[], &[]], [&[2], &[0]]);
+        let sum = match found[0].pop() {
+            Some(other) => cx.op("add", &other, &dx),
+            None => dx,
+        };
+        found[0].push(sum);
+    }
+    let over_steps: [&[usize]; 2] = [&[0, 1], &[0, 1]];
+    if cx.wanted(1).is_some() {
+        found[1].push(cx.w.dot(of_inputs, x, [&[], &[]], over_steps));
+    }
+    if cx.wanted(2).is_some() {
+        let states = states(cx);
+        found[2].push(cx.w.dot(of_states, &states, [&[], &[]], over_steps));
+    }
+    if cx.wanted(3).is_some() {
+        let sums = [of_inputs, of_states].map(|gates| cx.w.sum(gates, &[0, 1]));
+        found[3].push(cx.w.concatenate(&sums.each_ref(), 0));
+    }
+}
+
+/// Gives the gradients that are used: the first is the sum over the directions, the others have one part for each.
+fn give_gradients(cx: &mut Cx<'_>, found: &[Vec<Val>]) -> Result<(), Why> {
+    for (index, parts) in found.iter().enumerate() {
+        if cx.wanted(index).is_some() {
+            let all = if index == 0 { parts[0].clone() } else { cx.directions(parts, 0) };
+            cx.give(index, all)?;
+        }
+    }
+    Ok(())
+}
+
 /// `LSTMGrad(X, W, R, lengths, h0, c0, Y, cells, gates, dY, dYh, dYc → dX, dW, dR, dB, dh0, dc0)`.
 pub(super) fn lstm_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let layer = Layer::of(cx, 3, 4)?;
@@ -270,36 +312,12 @@ pub(super) fn lstm_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
         let results = cx.w.end_loop(loops, &counter, &[dh, dc, dgates]);
         let [dh, dc, dgates] = &results[..] else { unreachable!("a loop gives what it carries") };
 
-        if cx.wanted(0).is_some() {
-            let dx = cx.w.dot(dgates, &w, [&[], &[]], [&[2], &[0]]);
-            let sum = match found[0].pop() {
-                Some(other) => cx.op("add", &other, &dx),
-                None => dx,
-            };
-            found[0].push(sum);
-        }
-        let over_steps: [&[usize]; 2] = [&[0, 1], &[0, 1]];
-        if cx.wanted(1).is_some() {
-            found[1].push(cx.w.dot(dgates, &x, [&[], &[]], over_steps));
-        }
-        if cx.wanted(2).is_some() {
-            let states = before(cx, &h0, &y, layer.backward(d));
-            found[2].push(cx.w.dot(dgates, &states, [&[], &[]], over_steps));
-        }
-        if cx.wanted(3).is_some() {
-            let sum = cx.w.sum(dgates, &[0, 1]);
-            found[3].push(cx.w.concatenate(&[&sum, &sum], 0));
-        }
+        let states = |cx: &mut Cx<'_>| before(cx, &h0, &y, layer.backward(d));
+        weight_gradients(cx, &mut found, [dgates, dgates], [&x, &w], states);
         found[4].push(dh.clone());
         found[5].push(dc.clone());
     }
-    for (index, parts) in found.iter().enumerate() {
-        if cx.wanted(index).is_some() {
-            let all = if index == 0 { parts[0].clone() } else { cx.directions(parts, 0) };
-            cx.give(index, all)?;
-        }
-    }
-    Ok(())
+    give_gradients(cx, &found)
 }
 
 /// The layer of a GRU that resets the state after its product with the recurrent weights, as PyTorch's does.
@@ -448,37 +466,13 @@ pub(super) fn gru_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
         let results = cx.w.end_loop(loops, &counter, &[dh, dgates]);
         let [dh, dgates] = &results[..] else { unreachable!("a loop gives what it carries") };
 
-        if cx.wanted(0).is_some() {
-            let dx = cx.w.dot(dgates, &w, [&[], &[]], [&[2], &[0]]);
-            let sum = match found[0].pop() {
-                Some(other) => cx.op("add", &other, &dx),
-                None => dx,
-            };
-            found[0].push(sum);
-        }
         let [d_activated, d_candidate] = split(cx, dgates, hidden);
         let of_reset = [(0, steps, 1), (0, batch, 1), (hidden, 2 * hidden, 1)];
         let reset = cx.w.slice(&gates, &of_reset);
         let d_inner = cx.op("multiply", &d_candidate, &reset);
         let recurrent = cx.w.concatenate(&[&d_activated, &d_inner], 2);
-        let over_steps: [&[usize]; 2] = [&[0, 1], &[0, 1]];
-        if cx.wanted(1).is_some() {
-            found[1].push(cx.w.dot(dgates, &x, [&[], &[]], over_steps));
-        }
-        if cx.wanted(2).is_some() {
-            found[2].push(cx.w.dot(&recurrent, &states, [&[], &[]], over_steps));
-        }
-        if cx.wanted(3).is_some() {
-            let sums = [dgates, &recurrent].map(|gates| cx.w.sum(gates, &[0, 1]));
-            found[3].push(cx.w.concatenate(&sums.each_ref(), 0));
-        }
+        weight_gradients(cx, &mut found, [dgates, &recurrent], [&x, &w], |_| states);
         found[4].push(dh.clone());
     }
-    for (index, parts) in found.iter().enumerate() {
-        if cx.wanted(index).is_some() {
-            let all = if index == 0 { parts[0].clone() } else { cx.directions(parts, 0) };
-            cx.give(index, all)?;
-        }
-    }
-    Ok(())
+    give_gradients(cx, &found)
 }
